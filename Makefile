@@ -59,7 +59,7 @@ gallery: .venv/test.lock  ## make the README's picture of the page, after `make 
 samples: .venv/test.lock  ## make the embedded samples again, with the same bytes
 	@$(BIN)/python tools/bench/samples/make.py
 
-bench bench-growth: .venv/test.lock  ## measure time and memory against pandas, DuckDB, lifelines: docs/performance.md
+bench bench-growth: .venv/test.lock  ## measure time and memory against pandas and DuckDB: docs/performance.md
 	@$(BIN)/python tools/bench/run.py $(filter growth,$(@:bench-%=%))
 
 lock: .venv/study.lock  ## resolve pyproject.toml into locks/

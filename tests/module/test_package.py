@@ -73,32 +73,45 @@ def test_a_folder_of_data_gives_the_bytes_of_a_checkout(ttf, tmp_path):
 
 
 def test_a_module_of_another_workflow_is_the_installed_package(ttf, tmp_path):
+    """A study of two traces, and a rule of the other workflow's own on the jobs of each."""
     snakefile = run(tmp_path, ttf, "snakefile").stdout.strip()
     assert Path(snakefile).is_file() and "site-packages" in snakefile
+    traces = ["sample_philly", "sample_slurm"]
     (tmp_path / "Snakefile").write_text(
         f"""
 module ttf:
     snakefile:
         "{snakefile}"
     config:
-        {{"study": ["sample_philly"]}}
+        {{"study": {traces}, "name": "two"}}
 
 
 use rule * from ttf as ttf_*
 
 
-rule own:
+rule sizes:
     default_target: True
     input:
-        "results/sample_philly/jobs.parquet",
+        expand("sizes/{{trace}}.txt", trace={traces}),
+
+
+rule size:
+    input:
+        "results/{{trace}}/jobs.parquet",
     output:
-        "size.txt",
+        "sizes/{{trace}}.txt",
     shell:
         "wc -c < {{input}} > {{output}}"
 """
     )
-    run(tmp_path, ttf.with_name("python"), "-m", "snakemake", "--cores=1")
-    assert int((tmp_path / "size.txt").read_text()) == (tmp_path / "results/sample_philly/jobs.parquet").stat().st_size
+    snakemake = [ttf.with_name("python"), "-m", "snakemake", "--cores=1"]
+    run(tmp_path, *snakemake)
+    for trace in traces:
+        jobs = tmp_path / "results" / trace / "jobs.parquet"
+        assert int((tmp_path / "sizes" / f"{trace}.txt").read_text()) == jobs.stat().st_size
+    planned = run(tmp_path, *snakemake, "--dry-run", "--", "ttf_all").stdout
+    for page in ("index", *traces):
+        assert f"results/studies/two/report/{page}.html" in planned
     program = "import ttf; print(ttf.__file__)"
     assert "site-packages" in run(tmp_path, ttf.with_name("python"), "-c", program).stdout
 

@@ -11,6 +11,7 @@ from memory_tables import TableInputs, compute_metrics
 from ttf.analyses import module_name
 from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.display.charts.figure import Study
+from ttf.display.phrases import to_markdown
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.storage.tables import read_table, write_csv
 from ttf.page.report.trace_page import environment
@@ -60,4 +61,5 @@ def render_analysis(analysis: str, inputs: TableInputs) -> tuple[Numbers, str, d
     text = "\n".join(
         templates.get_template(f"{name}.qmd").render(context) for name in load_analyses()[analysis].sections
     )
-    return Numbers(metrics), re.sub(r"<[^>]*>", "", text), figures
+    m = Numbers(metrics)
+    return m, re.sub(r"<[^>]*>", "", to_markdown(text, m)), figures

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from filled_texts import filled
 from memory_tables import compute_metrics
 from scipy import stats
 from ttf.analyses.time_to_failure.annual_failure_rate import AFR
@@ -14,6 +15,8 @@ from ttf.display.charts.figure import Study
 from ttf.display.trace_numbers import Numbers
 from ttf.records.clusters import add_levels
 from ttf.stats.durations.mttf import mean_time_to_failure
+
+head = filled(head)
 
 DAY_S = 86_400
 # Model -> (drives, days per drive, failures). The last model has no failure.

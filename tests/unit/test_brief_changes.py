@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from filled_texts import filled
 from made_numbers import ABOUT, numbers
 from memory_tables import compute_metrics
 from ttf.analyses.quality.compare_parts import CHANGES, FORECAST, GONE_SUSPECTS, NEW_SUSPECTS, NEW_WORDS
@@ -13,6 +14,8 @@ from ttf.display.statement_rules import list_withheld
 from ttf.display.trace_numbers import Numbers
 from ttf.page.brief.brief import MAX_ACTIONS_WITH_CHANGES, make_brief
 from ttf.page.brief.changes import changes
+
+changes = filled(changes)
 
 NAMES = ("failure_share", "infra_rate", "scheduled_ettr", "lost_time", "suspect_nodes", "failure_words")
 NEW = {

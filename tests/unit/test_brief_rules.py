@@ -1,6 +1,7 @@
 """The rules that withhold or qualify statements, each on synthetic numbers."""
 
 import pytest
+from filled_texts import filled
 from made_numbers import ABOUT, COMPONENTS, numbers, plain, proxy
 from ttf.display import statement_rules
 from ttf.display.brief_model import WITHHELD
@@ -9,6 +10,8 @@ from ttf.page.brief.bottom_line import bottom_line
 from ttf.page.brief.grade import grade_data
 from ttf.page.brief.tiles import CANNOT, tiles
 from ttf.page.checks.thresholds import describe_number
+
+actions, bottom_line, grade_data, tiles = map(filled, (actions, bottom_line, grade_data, tiles))
 
 
 def tile(m, name):

@@ -4,6 +4,7 @@ import re
 from dataclasses import asdict
 
 import pytest
+from filled_texts import filled
 from made_numbers import ABOUT, COMPONENTS, numbers, plain, proxy
 from ttf.display.brief_model import WITHHELD
 from ttf.display.phrases import list_keys, to_html
@@ -15,6 +16,10 @@ from ttf.page.brief.facts import facts, subtitle
 from ttf.page.brief.grade import grade_data
 from ttf.page.brief.mini_charts import draw_mini
 from ttf.page.brief.tiles import CANNOT, nodes_with_excess
+
+actions, bottom_line, facts, subtitle, grade_data, nodes_with_excess = map(
+    filled, (actions, bottom_line, facts, subtitle, grade_data, nodes_with_excess)
+)
 
 _ABSENT_KEYS = ("data", "outcomes", "lost_work", "failed_time", "actions", "ettr.by", "ettr.mttf", "taxonomy")
 _COMPONENT_NUMBERS = {

@@ -83,11 +83,11 @@ def trace_of(folder: Path, name: str, entry: dict, basis: str = "event", title: 
     numbers = {key: {"unit": "label", "n": None} | cell for key, cell in numbers.items() if cell["value"] is not None}
     m = Numbers(numbers)
     tiles = [
-        Tile(tile_name, tile_name, state.get(tile_name, "shown"), m.keyed(key, m.words(key)))
+        Tile(tile_name, tile_name, state.get(tile_name, "shown"), m.tag(key, m.words(key)))
         if state.get(tile_name) != "withheld"
         else Tile(tile_name, tile_name, "withheld", "Cannot be estimated", means=f"No {tile_name}: {HOSTILE}.")
         for tile_name, key in (("failure_rate", share), ("node_rate", rate), ("ettr", ettr))
-        if m.has(key)
+        if key in m
     ]
     (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / name / "metrics.json").write_text(json.dumps(numbers))

@@ -368,6 +368,8 @@ def test_a_recipe_is_named_and_used(tmp_path):
     match = draft(tmp_path, columns | {"Runtime": ["5"] * 60, "loss": ["0.1"] * 60})
     assert match.explanation == "runs.csv: the columns and states of config/mappings/wandb.yaml, which is used."
     assert match.entry["mapping"]["runtime"] == "Runtime" and not match.missing
+    match = draft(tmp_path, columns | {"State": ["finished", "odd"] * 30, "Runtime": ["5"] * 60})
+    assert match.missing == {"outcomes.unclear": "move each word to the outcome that it means: odd"}
     # With other states it is an ordinary draft.
     assert "drafted" in draft(tmp_path, columns | {"State": ["done"] * 60}).explanation
 
@@ -376,13 +378,19 @@ def test_a_draft_to_complete_has_ten_lines(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     many = {f"a rather long name of column {n}": ["x"] * 60 for n in range(40)}
     columns = make_columns(
-        state=["flaky"] * 60, created_at=["soon"] * 60, finished_at=moments("%Y-%m-%d"), gpus=["-1"] * 60
+        run_id=["a"] * 60,
+        state=["flaky"] * 60,
+        created_at=["soon"] * 60,
+        finished_at=moments("%Y-%m-%d"),
+        gpus=["-1"] * 60,
     )
-    write_table(tmp_path, columns | many)
+    columns |= {"submit_time": ["late"] * 30 + moments(ISO)[:30], "memory_gb": ["1,024"] * 60}
+    write_table(tmp_path, columns | many, delimiter=";")
     with pytest.raises(ConfigError) as error:
         write_configuration(Path("runs.csv"))
     lines = str(error.value).splitlines()
-    assert len(lines) <= 10 and lines[-1] == "  ttf report runs.csv"
+    assert len(lines) == 10 and lines[-1] == "  ttf report runs.csv"
+    assert lines[-3] == "  and 1 more, which are null"
     assert sum(-(-len(line) // 100) for line in lines) <= 20
 
 
@@ -400,9 +408,8 @@ REFUSED = {
     "iconv -f UTF-16 -t UTF-8 runs.csv": ("runs.csv", csv_text(encoding="utf-16")),
     "iconv -f LATIN1 -t UTF-8": ("runs.csv", csv_text(make_columns(owner=["Jürgen"] * 60), "latin-1")),
     "this is a workbook": ("runs.csv", b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml"),
-    "the list of jobs is empty": ("runs.json", b'{"meta": {}, "jobs": []}'),
-    "JSON with the keys id, title": ("runs.json", b'[{"id": 1, "title": "a"}]'),
-    "jq -rs '[.[] | .jobs]": ("runs.json", b'{"jobs": [\n {"id": 1}]}'),
+    "a table with the columns id, title. None tells": ("runs.json", b'[{"id": 1, "title": "a"}]'),
+    "jq -c '.where.the.list.is[]'": ("runs.json", b'{"jobs": {"a": [\n {"id": 1}]}}'),
     "the file is empty": ("runs.csv", b""),
     "the file holds blank lines only": ("runs.csv", b"\n\n"),
     "line 1 has more than 65,534 characters": ("runs.csv", b"a," * 500_000 + b"b\n1,2\n"),

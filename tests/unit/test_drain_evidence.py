@@ -3,6 +3,7 @@
 import shlex
 
 import polars as pl
+from filled_texts import filled
 from hypothesis import given
 from hypothesis import strategies as st
 from made_numbers import ABOUT, numbers
@@ -24,6 +25,8 @@ from ttf.page.brief.drain_commands import MOST_IN_COMMAND, command_note, drain_c
 from ttf.page.brief.tiles import tiles
 from ttf.records.infra import EVENT
 from ttf.records.inputs import Inputs
+
+actions, bottom_line, tiles = map(filled, (actions, bottom_line, tiles))
 
 HOSTILE = ["$(reboot)", "n1;reboot", "n[1-99]", "-n1", "ALL", "all", "n1 n2", "n1'", "`id`", "n1\nn2", "", "<b>", "n,m"]
 LEMONS = {"lemons__lemons": 1, "lemons__share_of_failures": (0.088, "share")}

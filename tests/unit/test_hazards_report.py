@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from filled_texts import filled
 from memory_tables import compute_metrics, one_row
 from ttf.analyses.catalogue import find_analysis_folders
 from ttf.analyses.factors.estimate_hazards import ANALYSIS, page
@@ -15,7 +16,7 @@ from ttf.analyses.factors.estimate_hazards.forest import MOST_ROWS
 from ttf.analyses.time_to_failure.fit_mttf.compute import summarise_durations, survival_at
 from ttf.display.charts.figure import Study
 from ttf.display.charts.saving import save_charts
-from ttf.display.phrases import count_words, strip_markup
+from ttf.display.phrases import count_words, strip_markup, to_markdown
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -28,6 +29,8 @@ from ttf.records.jobs import add_blank_columns
 from ttf.stats.durations.missing_ends import failures_without_end
 from ttf.stats.durations.mttf import mean_time_to_failure
 from ttf.stats.durations.survival import survival_tables
+
+page = filled(page)
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = load_all_contracts()
@@ -116,6 +119,7 @@ def section(trace, metrics, name="hazards"):
             most_strata=12,
         )
     )
+    text = to_markdown(text, Numbers(metrics))
     return " ".join(re.sub(r"</?(?:data|bdi)[^>]*>", "", text).split()), tables
 
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from filled_texts import filled
 from head_checks import check_claim
 from ttf.analyses.factors.estimate_hazards import page as hazards
 from ttf.analyses.nodes.find_lemon_nodes import page as lemons
@@ -16,6 +17,10 @@ from ttf.display.section_head import Line
 from ttf.display.trace_numbers import Numbers
 from ttf.page.brief.actions import actions
 from ttf.page.brief.tiles import nodes_with_excess
+
+hazards, lemons, rate, drains, sizes, mttf, actions, nodes_with_excess = map(
+    filled, (hazards, lemons, rate, drains, sizes, mttf, actions, nodes_with_excess)
+)
 
 DURATIONS = {"survival.n": 900, "survival.events": 200, "survival.1h.survival": 0.756, "mttf.mttf_s": 109_100.0}
 DURATIONS |= {"mttf.ci_low_clustered_s": 73_000.0, "mttf.ci_high_clustered_s": 162_000.0, "mttf.exposure_s": 2e7}

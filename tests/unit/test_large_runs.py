@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from drawn_figures import draw_svg
+from filled_texts import filled
 from head_checks import check_head
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, make_plan_inputs, make_rate, target_numbers
 from ttf.analyses.large_runs.plan_ettr.charts import SCHEDULED, WALL, ettr_by_gpus
@@ -14,6 +15,8 @@ from ttf.display import phrases
 from ttf.display.charts.figure import Study
 from ttf.display.trace_numbers import Numbers
 from ttf.stats.large_runs.plans import Habits
+
+head, planner = map(filled, (head, planner))
 
 QUEUED = [replace(HABITS[0], queue_s=9 * DAY)]
 RATE_KEY = "sizes.rate.failures_per_1000_node_days"

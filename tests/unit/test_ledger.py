@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 import pytest
+from filled_texts import filled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_placements import complete_placements, make_jobs, make_nodes, make_placements
@@ -47,6 +48,8 @@ from ttf.records.inputs import Inputs
 from ttf.records.months import Months
 from ttf.records.record_contracts import EXPOSURE, OUTAGES
 from ttf.records.runs import GPU_HOUR, gpu_allocations, iterate_blocks
+
+list_productive_keys = filled(list_productive_keys)
 
 HOUR, DAY = 3600, 86_400
 SETTINGS = {"checkpoint_interval_s": 2 * HOUR, "restart_s": 300, "owners": 2, "prices": {}}

@@ -8,10 +8,9 @@ from html_pages import ParsedPage
 from ttf.analyses.declaration import Analysis
 from ttf.analyses.sections import THEMES
 from ttf.display.brief_model import Action, Brief, Fact, Tile
-from ttf.display.phrases import quote_trace_text
+from ttf.display.phrases import quote_trace_text, to_markdown
 from ttf.display.section_head import Callout, Head, Key, Line
-from ttf.display.trace_numbers import Numbers, find_interval, make_handle_filter
-from ttf.engine import words
+from ttf.display.trace_numbers import Numbers, find_interval
 from ttf.engine.contract import share, table
 from ttf.page.publication_record import Creator, Publication, describe
 from ttf.page.report import all_numbers
@@ -49,13 +48,19 @@ M = numbers(
 )
 
 
-def test_a_number_keeps_its_key_until_it_is_used_in_arithmetic():
-    format_count = make_handle_filter(words.count)
-    assert format_count(M["c.jobs"]) == '<data data-key="c.jobs">1,250</data>'
-    assert format_count(M["c.jobs"] + 1) == "1,251" and format_count(1_250) == "1,250"
-    assert make_handle_filter(words.share)(M["a.failure_share"]) == '<data data-key="a.failure_share">33.3%</data>'
+def test_numbers_of_a_template_become_handles():
+    handle = '<data data-key="c.jobs">1,250</data>'
+    assert to_markdown("Of [c.jobs job], [c.jobs was|were] lost [@a; @b.c].", M) == (
+        f"Of {handle} jobs, {handle} were lost [@a; @b.c]."
+    )
+    interval = M.interval("a.failure_share")
+    assert interval == "95% CI {a.failure_share_low_clustered|20.0}–{a.failure_share_high_clustered|50.0%} by user only"
+    assert 'a.failure_share_low_clustered">20.0</data>–' in to_markdown(interval, M)
+    block = raw_block("<td>[c.jobs] {c.jobs|2}</td>")
+    assert to_markdown(f"{block}[c.jobs:number]", M) == block + handle, "a table may hold any text of a trace"
+    assert "<script" not in to_markdown("[c.name]", M)
     with pytest.raises(KeyError):
-        M["c.nodes"]
+        to_markdown("[c.nodes]", M)
 
 
 def test_the_interval_of_a_number_is_the_clustered_one_if_it_exists():
@@ -158,8 +163,8 @@ def test_a_missing_number_in_a_template_is_an_error():
     jinja = environment(REPORT)
     with pytest.raises(Exception, match="gone"):
         jinja.from_string("<< gone >>").render()
-    html = jinja.from_string('<< m["c.jobs"] | count >> << m["c.name"] | label >>').render(m=M)
-    assert html.startswith('<data data-key="c.jobs">1,250</data> <bdi>') and "script>" not in html
+    html = jinja.from_string('<< m["c.name"] | label >>').render(m=M)
+    assert html.startswith("<bdi>") and "script>" not in html
 
 
 class AnalysisPage:

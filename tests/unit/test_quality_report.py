@@ -5,17 +5,20 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from filled_texts import filled
 from memory_tables import compute_metrics
 from ttf.analyses.quality.measure_drift import DRIFT
 from ttf.analyses.quality.measure_drift.compute import summarise_drift
 from ttf.analyses.quality.measure_drift.numbers import NUMBERS
 from ttf.analyses.quality.summarise_results.compute import summarise_quality
-from ttf.display.phrases import list_keys, strip_markup
+from ttf.display.phrases import list_keys, strip_markup, to_markdown
 from ttf.display.trace_numbers import Numbers
 from ttf.page.data_numbers import NUMBERS as STAGE_NUMBERS
 from ttf.page.report import quality_lines
 from ttf.page.report.trace_page import environment
 from ttf.raw.raw_contracts import ANOMALIES, ROW_ACCOUNT, STATISTICS
+
+quality_lines = filled(quality_lines)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -70,6 +73,7 @@ def section(metrics, tables=()):
         )
         for name in ("sections/quality.qmd", "drift.qmd")
     )
+    text = to_markdown(text, Numbers(metrics))
     return " ".join(re.sub(r"</?(?:data|bdi)[^>]*>", "", text).split()), table_names
 
 

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import polars as pl
 import pytest
+from filled_texts import filled
 from head_checks import check_head
 from memory_tables import compute_metrics
 from ttf.analyses.outcomes.split_outcomes.summaries import summarise_jobs
@@ -12,6 +13,8 @@ from ttf.display import phrases
 from ttf.display.trace_numbers import Numbers
 from ttf.formats.common_tables import drop_zero_queue_times
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS
+
+head, lines = map(filled, (head, lines))
 
 HOUR = 3600.0
 USE = {"occupancy.all.gpus_in_use_share": 0.914, "occupancy.all.time_s": 79 * 24 * HOUR, "occupancy.peak_share": 1.0}

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from filled_texts import filled
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_tables import compute_metrics
@@ -27,6 +28,8 @@ from ttf.display.phrases import strip_markup
 from ttf.display.trace_numbers import Numbers
 from ttf.formats.sacct.hostlist import expand
 from ttf.stats.nodes.excess_failures import with_posterior
+
+page = filled(page)
 
 HOUR = 3_600
 

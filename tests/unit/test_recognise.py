@@ -347,7 +347,7 @@ BYTES = {
     "this is an HTML or XML page": b"<html><body>404</body></html>",
     "line 1 has more than 65,534 characters": b"x" * 300_000,
     "the file is empty": b"",
-    "JSON, in no form that is known": b'[{"a": ' + b"1" * 50_000 + b"}]",
+    "JSON in which no list of jobs is found": b'[{"a": ' + b"1" * 50_000 + b"}]",
 }
 
 

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 from drawn_figures import draw_svg
+from filled_texts import filled
 from head_checks import check_head
 from memory_tables import compute_metrics
 from ttf.analyses.risk import predict_failure as analysis
@@ -24,6 +25,8 @@ from ttf.display import phrases
 from ttf.display.charts.figure import Study
 from ttf.display.section_head import Head, Line
 from ttf.display.trace_numbers import Numbers
+
+describe_importance, format_ci, head, lines = map(filled, (describe_importance, format_ci, head, lines))
 
 HOSTILE = ["<script>alert(1)</script>", "'; datum.x || \"", "V100\u202e001V\x00", "long" * 2_500, "{risk.a|0}", ""]
 ORIGINS = ("temporal_1", "temporal_2", "temporal_3")
@@ -332,7 +335,7 @@ def test_a_trace_without_a_model_is_a_line():
     assert line == Line(
         "Failure risk", "failure prediction cannot be tested: fewer than 50 failures", "risk_evaluation", checked=False
     )
-    assert not m.has("risk.verdict") and lines(trace_of(), m) == [] and tables(trace_of(tables_)) == {}
+    assert "risk.verdict" not in m and lines(trace_of(), m) == [] and tables(trace_of(tables_)) == {}
 
 
 # Sentences -----------------------------------------------------------------------------------------------------
@@ -390,7 +393,7 @@ def test_slices_and_extrapolation_have_their_number_or_their_reason():
     tables_ = study_of(evaluation=evaluation(*TELLING, more=[unseen_group, unseen_user]), extrapolation=beyond)
     m = numbers_of(tables_)
     assert m["risk.unseen_group.pr_auc"] == 0.33 and m["risk.unseen_user.jobs"] == 8
-    assert format_ci(m, "risk.largest_jobs.difference.pr_auc").replace("\u00a0", " ") == "95% CI −0.0300 to 0.170"
+    assert plain(format_ci(m, "risk.largest_jobs.difference.pr_auc")) == "95% CI −0.0300 to 0.170"
     wide = model_rows(tables_["risk_evaluation"], "temporal_3")
     served = wide.filter(test="Last origin", model="logistic regression (serves)")
     assert served.select("n", "pr_auc").row(0) == (656, 0.5)

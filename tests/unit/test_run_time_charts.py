@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from filled_texts import filled
 from memory_tables import compute_metrics, correlations, one_row, runtime_by_group
 from ttf.analyses.factors.correlate import page
 from ttf.analyses.factors.correlate.charts import CHARTS
@@ -13,6 +14,8 @@ from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
 from ttf.page.results_tables import load_all_contracts
 from ttf.records.clusters import add_clusters
+
+page = filled(page)
 
 CONTRACTS = load_all_contracts()
 

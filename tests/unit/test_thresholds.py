@@ -50,7 +50,7 @@ METRICS = {
     "data.jobs": number(4001, "jobs", None),
     "changes.failure_share.verdict": number("within chance", "label"),
     "ettr.valid": number(True, "truth", None),
-    "sizes.rate.reason": number("no node was seen at work", "label", None),
+    "sizes.rate.nodes": number(1, "nodes", None) | {"source": "sizes.csv", "line": 2},
 }
 SLURM = Subject("slurm", METRICS, {"ettr.measured_rate.wall_clock_ettr": "the 1/N law is rejected."})
 
@@ -137,10 +137,13 @@ def test_the_sentence_has_value_interval_n_and_limit(rule, sentence):
         ("lemons.lemons", "the records of the trace do not contain it"),
     ],
 )
-def test_a_missing_number_states_its_reason_and_fails_only_on_request(key, reason):
+def test_a_missing_number_states_its_reason_and_fails_only_on_request(tmp_path, key, reason):
+    (tmp_path / "sizes.csv").write_text("nodes,failures,reason\n1,,no node was seen at work\n")
+    subject = SLURM._replace(folder=tmp_path)
     sentence = f"slurm: {key} is not available: {reason}."
     for missing, state in (("tell", UNTOLD), ("ignore", UNTOLD), ("fail", CROSSED)):
-        assert answer_rule(number=key, kind="above", limit=1, if_missing=missing) == (state, sentence)
+        rule = Rule(number=key, kind="above", limit=1, if_missing=missing)
+        assert evaluate(rule, subject) == (state, sentence)
 
 
 def test_a_bound_and_a_text_have_no_interval():

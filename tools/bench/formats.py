@@ -1,4 +1,4 @@
-"""Compare reading a Slurm dump and a Philly job log with plain pandas and plain Python on the same file.
+"""Compare reading a Slurm dump with plain pandas on the same file.
 
 Both sides are whole processes. The study checks every row, stores the typed table and derives jobs and attempts by the
 functions that its rules call. `formats.py FILE` makes that file.
@@ -9,66 +9,47 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-import philly_telemetry
 import sacct_million
 from clock import ROOT, machine, measure_in_turn
 
 RECORDS = 1_000_000
-PHILLY_MINUTES = 80_000
 STUDY = """
 import sys
 from dataclasses import replace
 from pathlib import Path
 import polars as pl
-from ttf.formats.protocol import Source, code_of, reading_in
+from ttf.formats.protocol import Source, load_format, load_schemas_and_readers
 from ttf.raw.ingest import ingest
-from ttf.raw.raw_tables import table_schemas
-root, file, name, table = sys.argv[1:]
-from ttf.study.recognition.format_declarations import load_formats
-about = load_formats()[name]
-schemas, readers = table_schemas(about["schema"]), reading_in(about["reader"]).readers
-folder = Path(file).parent / "typed"
+from ttf.study.recognition.format_declarations import load_formats, read_schema_text
+file = Path(sys.argv[1])
+declaration = load_formats()["sacct"]
+text = read_schema_text(Path(sys.argv[2], "scripts/ttf/formats/sacct/format.yaml"))
+schemas, readers = load_schemas_and_readers(declaration["reader"], {}, text)
+folder = file.parent / "typed"
 folder.mkdir(exist_ok=True)
-ingest({table: [Path(file)]}, schemas, folder, 0, readers)
-format_ = code_of(about["code"])
-source = Source({table: pl.scan_parquet(folder / f"{table}.parquet")})
-source = replace(source, records=format_.records(source))
-jobs, attempts = (table(source).lazy().collect() for table in (format_.jobs, format_.attempts))
+ingest({"record": [file]}, schemas, folder, 0, readers)
+code, source = load_format(declaration["code"]), Source({"record": pl.scan_parquet(folder / "record.parquet")})
+source = replace(source, records=code.records(source))
+jobs, attempts = (table(source).lazy().collect() for table in (code.jobs, code.attempts))
 print(jobs.height, attempts.height)
 """
-# Name -> (file, number of its jobs or records, arguments of the study's side, peer).
-FORMATS = {
-    "slurm": ("dump.txt", RECORDS, ("sacct", "record"), "pandas_sacct.py"),
-    "philly": ("cluster_job_log", philly_telemetry.JOBS, ("philly", "job_log"), "philly_notebook.py"),
-}
 
 
 def compare(folder: Path, rounds: int) -> dict:
-    """Measure the costs of both sides and the file size by format; add the machine."""
+    """Measure the costs of both sides and the size of the file; add the machine."""
     folder.mkdir(parents=True, exist_ok=True)
-    results = {}
-    for name, (file, rows, arguments, peer) in FORMATS.items():
-        path = folder / file
-        if not path.exists():
-            # In a separate process: memory of this one would count as its children's.
-            subprocess.run([sys.executable, __file__, str(path)], check=True)
-        commands = {
-            "study": [sys.executable, "-c", STUDY, str(ROOT), str(path), *arguments],
-            "peer": [sys.executable, str(ROOT / "tools/bench" / "peers" / peer), str(path)],
-        }
-        costs = measure_in_turn(commands, folder, rounds)
-        results[name] = {"rows": rows, "megabytes": path.stat().st_size / 1e6} | {
-            side: asdict(cost) for side, cost in costs.items()
-        }
-    return results | {"machine": machine("pandas", "polars")}
-
-
-def make(path: Path) -> None:
-    if path.name == "dump.txt":
-        path.write_text(sacct_million.dump(RECORDS))
-    else:
-        philly_telemetry.make_log(path, PHILLY_MINUTES)
+    path = folder / "dump.txt"
+    if not path.exists():
+        # In a separate process: memory of this one would count as its children's.
+        subprocess.run([sys.executable, __file__, str(path)], check=True)
+    commands = {
+        "study": [sys.executable, "-c", STUDY, str(path), str(ROOT)],
+        "peer": [sys.executable, str(ROOT / "tools/bench/peers/pandas_sacct.py"), str(path)],
+    }
+    costs = {side: asdict(cost) for side, cost in measure_in_turn(commands, folder, rounds).items()}
+    slurm = {"rows": RECORDS, "megabytes": path.stat().st_size / 1e6} | costs
+    return {"slurm": slurm, "machine": machine("pandas", "polars")}
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]))
+    Path(sys.argv[1]).write_text(sacct_million.dump(RECORDS))

@@ -1,4 +1,4 @@
-"""Write tools/bench/measured.json into docs/performance.md, as the section between two marks and as a chart."""
+"""Write tools/bench/measured.json into docs/performance.md, as the section between two marks."""
 
 import json
 import re
@@ -8,7 +8,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MEASURED = ROOT / "tools/bench" / "measured.json"
 PAGE = ROOT / "docs" / "performance.md"
-CHART = ROOT / "docs" / "gallery" / "growth.svg"
 BEGIN, END = "<!-- bench: begin -->", "<!-- bench: end -->"
 SECTION = re.compile(f"{re.escape(BEGIN)}.*?{re.escape(END)}", re.DOTALL)
 # Number of slowest rules to name.
@@ -20,13 +19,11 @@ def read() -> dict:
 
 
 def write(measured: dict) -> None:
-    """Write measured.json (one line per section), the section of the page, and the chart."""
+    """Write measured.json (one line per section) and the section of the page."""
     lines = (f"{json.dumps(name)}: {json.dumps(results, sort_keys=True)}" for name, results in sorted(measured.items()))
     MEASURED.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     text = PAGE.read_text(encoding="utf-8")
     PAGE.write_text(SECTION.sub(lambda _: section(measured), text), encoding="utf-8")
-    if "growth" in measured:
-        CHART.write_text(growth_chart(measured["growth"]), encoding="utf-8")
 
 
 def section(measured: dict) -> str:
@@ -63,22 +60,8 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         yield "largest process of the whole study, GB", 1.0, full["study"]["gigabytes"]
     for name, (label, limit) in RUNS.items() if "reruns" in measured else ():
         yield f"{label}, s", limit, measured["reruns"][name]["seconds"]
-    if "many_traces" in measured:
-        yield "graph of the jobs of 50 traces, s", 3.3, measured["many_traces"]["graph_seconds"]
     for name, (label, limit) in BROWSED.items() if "page" in measured else ():
         yield f"page of the Slurm sample, {label}", limit, measured["page"][name]
-    if "outages" in measured:
-        merge, tables = (measured["outages"][name] for name in ("merge", "tables"))
-        seconds = merge["cpu_seconds"] + tables["cpu_seconds"]
-        yield "a million records of outages merged and tabulated, s of processor time", 10, seconds
-        yield "the same, GB", 1, max(merge["gigabytes"], tables["gigabytes"])
-        bursts, simulated = (measured["outages"][name] for name in ("bursts", "simulate"))
-        yield "bursts and simultaneous outages of these nodes, s of processor time", 30, bursts["cpu_seconds"]
-        yield "a year of 10,000 nodes simulated 1,000 times, s", 20, simulated["seconds"]
-    if "risk" in measured:
-        analysis = measured["risk"]["analysis"]
-        yield "failure risk of 1,261,050 jobs, s of processor time", 40, analysis["cpu_seconds"]
-        yield "the same, GB", 1.5, analysis["gigabytes"]
     if "monday" in measured:
         costs = measured["monday"]
         weeks, ratio = costs["weeks"], _cpu_ratio(costs["all"]["monday"], costs["all"]["nothing"])
@@ -139,69 +122,17 @@ The slowest rules of the larger study in processor time are {", ".join(longest)}
 
 
 def formats(results: dict) -> str:
-    """Compare the study with common tools on a Slurm dump and a Philly job log."""
-    rows = []
-    for name, label, peer in (
-        ("slurm", "Slurm dump, {rows:,} records, {megabytes:.0f} MB", "pandas_sacct.py"),
-        ("philly", "Philly job log, {rows:,} jobs, {megabytes:.0f} MB", "philly_notebook.py"),
-    ):
-        sides = study, peer_cost = results[name]["study"], results[name]["peer"]
-        label = f"{label.format(**results[name])}; peer: [{peer}](../tools/bench/peers/{peer})"
-        rows.append((label, *_seconds(*sides), f"{study['seconds'] / peer_cost['seconds']:.2f}", *_gigabytes(*sides)))
+    """Compare the study with pandas on a Slurm dump."""
+    sides = study, peer = results["slurm"]["study"], results["slurm"]["peer"]
+    label = "Slurm dump, {rows:,} records, {megabytes:.0f} MB".format(**results["slurm"])
+    row = (label, *_seconds(*sides), f"{study['seconds'] / peer['seconds']:.2f}", *_gigabytes(*sides))
     return f"""\
-**Other formats.** The study reads and checks files, and makes jobs and attempts. The peers are plain pandas and Python.
+**Slurm.** The study reads and checks a dump, and makes jobs and attempts. \
+The peer is [plain pandas](../tools/bench/peers/pandas_sacct.py).
 
-{table("|  | study, s | peer, s | ratio | study, GB | peer, GB |", rows)}
+{table("|  | study, s | peer, s | ratio | study, GB | peer, GB |", [row])}
 
 Times and memory are as above. {results["machine"]}."""
-
-
-def lifetimes(results: dict) -> str:
-    """Compare Kaplan-Meier and the four models with lifelines and SciPy."""
-    peers, study = dict(results["peers"]), results["study"]
-    survival = peers.pop("Kaplan-Meier")
-    peer_times = ", ".join(f"{name} {elapsed_s:.1f} s" for name, elapsed_s in peers.items())
-    return f"""\
-**{results["durations"]:,} right-censored durations.** Kaplan-Meier with intervals takes {study["survival"]:.2f} s, \
-in lifelines {survival:.1f} s. Four lifetime models take {study["models"]:.2f} s. In lifelines and SciPy (gamma), with \
-their defaults, they take {sum(peers.values()):.1f} s ({peer_times}). The peers were run once. \
-Each model of the study has at least the peer's likelihood. {results["machine"]}."""
-
-
-def many_traces(results: dict) -> str:
-    """Report a study of many small traces, and the part of its time in jobs."""
-    plan, bare, study, again, jobs = _seconds(*(results[name] for name in ("plan", "bare", "study", "again", "jobs")))
-    return f"""\
-**Many traces**, each of {results["tasks"]:,} tasks, in one study. The plan of {results["planned"]} traces (dry run) \
-takes {plan} s, of which the graph of jobs takes {results["graph_seconds"]:.1f} s (median of three). Snakemake \
-alone plans as many jobs and products in {bare} s. A whole study of {results["run"]} takes {study} s, \
-its {results["jobs"]["count"]} jobs in sequence {jobs} s. A second run with nothing to do takes {again} s. \
-{results["machine"]}."""
-
-
-def outages(results: dict) -> str:
-    """Report the outages of a large fleet: merging them, and their analyses."""
-    merge, tables, bursts, simulated = (
-        f"{results[name]['cpu_seconds']:.1f} s of processor time and {results[name]['gigabytes']:.2f} GB"
-        for name in ("merge", "tables", "bursts", "simulate")
-    )
-    return f"""\
-**Outages.** Reading and merging {results["records"]:,} records of {results["units"]:,} nodes takes {merge}. Repairs, \
-availability, causes, growth and the mean cumulative function take {tables}. Simultaneous outages, spares, and bursts \
-against 20 permutations and shifts take {bursts}. Simulating a year of {results["nodes"]:,} nodes \
-{results["replicates"]:,} times takes {simulated}. {results["machine"]}."""
-
-
-def risk(results: dict) -> str:
-    """Report the failure risk of a large trace, and its logistic regression against scikit-learn's."""
-    study, peer = (results[side]["seconds"] - results["start"]["seconds"] for side in ("study", "peer"))
-    analysis = results["analysis"]
-    return f"""\
-**Failure risk** of {results["jobs"]:,} jobs, with features, training and evaluation at three origins, takes \
-{analysis["cpu_seconds"]:.0f} s of processor time and {analysis["gigabytes"]:.2f} GB. \
-The logistic regression of the last origin takes {study:.1f} s, that of scikit-learn on the same features \
-{peer:.1f} s (ratio {study / peer:.2f}). Both use one thread; reading the features is not counted. \
-{results["machine"]}."""
 
 
 def monday(results: dict) -> str:
@@ -249,50 +180,13 @@ def growth(results: dict) -> str:
     return f"""\
 **Growth.** A trace larger than the full size has parts of that size.
 
-![Time and memory by the size of the trace, on logarithmic axes](gallery/{CHART.name})
-
 {table("|  | jobs.parquet, s | GB | whole study, s | GB |", rows)}
 
 Each size was run once, jobs.parquet up to the full size three times (median). Memory is that of the largest process. \
 {results["machine"]}."""
 
 
-PARTS = {part.__name__: part for part in (full_size, formats, lifetimes, many_traces, outages, risk, monday, growth)}
-
-
-def growth_chart(results: dict) -> str:
-    """Draw time and memory by the number of tasks, with logarithmic axes, as SVG."""
-    import altair as alt
-    import ttf.display.charts.figure  # noqa: F401 registers the look of every chart
-    import vl_convert
-    from ttf.display.charts.theme import CATEGORY_COLOURS
-
-    points = [
-        {"tasks": size["tasks"], "what": label, "value": size[name][key], "measure": measure}
-        for size in results["sizes"]
-        for name, label in (("jobs", "raw CSV → jobs.parquet"), ("study", "whole study → report"))
-        for key, measure in (("seconds", "wall time, s"), ("gigabytes", "largest process, GB"))
-    ]
-
-    def axis(name: str, title: str, numbers: str) -> dict:
-        log = alt.Scale(type="log", nice=False, padding=12)
-        return {"shorthand": f"{name}:Q", "scale": log, "title": title, "axis": alt.Axis(format=numbers, tickCount=5)}
-
-    def panel(measure: str) -> alt.LayerChart:
-        base = alt.Chart(alt.Data(values=[point for point in points if point["measure"] == measure])).encode(
-            alt.X(**axis("tasks", "tasks", "~s")),
-            alt.Y(**axis("value", measure, "~r")),
-            alt.Color(
-                "what:N",
-                title=None,
-                scale=alt.Scale(range=CATEGORY_COLOURS[:2]),
-                legend=alt.Legend(orient="top", direction="vertical"),
-            ),
-        )
-        return (base.mark_line() + base.mark_point(filled=True, size=50)).properties(width=300, height=240)
-
-    chart = panel("wall time, s") | panel("largest process, GB")
-    return vl_convert.vegalite_to_svg(chart.to_dict())
+PARTS = {part.__name__: part for part in (full_size, formats, monday, growth)}
 
 
 if __name__ == "__main__":

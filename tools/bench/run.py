@@ -10,25 +10,17 @@ from pathlib import Path
 import formats
 import full_size
 import growth
-import lifetimes
-import many_traces
 import monday
-import outages
 import page
 import performance
 import reruns
-import risk
 
 # Section of measured.json -> measurement, called with (folder, rounds).
 SECTIONS = {
     "full_size": full_size.compare,
     "formats": formats.compare,
-    "lifetimes": lambda _, rounds: lifetimes.compare(rounds),
     "reruns": lambda folder, _: reruns.compare(folder),
-    "many_traces": lambda folder, _: many_traces.compare(folder),
     "page": page.compare,
-    "outages": outages.compare,
-    "risk": risk.compare,
     "monday": lambda folder, _: monday.compare(folder),
     "growth": lambda folder, _: growth.compare(folder),
 }

@@ -45,12 +45,12 @@ def snakemake(folder: Path, target: str, tables: Path | Sequence[Path]) -> list[
     return [*command(), "--configfile", str(config), "--", target]
 
 
-def command(plan: bool = False) -> list[str]:
-    """Return the command that `ttf report` uses, on all cores; plan: a dry run."""
+def command() -> list[str]:
+    """Return the command that `ttf report` uses, on all cores."""
     return [
         *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")),
         *("--workflow-profile", str(ROOT / "profiles" / "default"), "--cores", "all"),
-        *(("--dry-run",) if plan else ("--logger", "progress", "--executor", "forks")),
+        *("--logger", "progress", "--executor", "forks"),
     ]
 
 
@@ -60,15 +60,9 @@ def remove_products(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def longest_jobs(folder: Path, count: int = 12) -> list[dict]:
-    """Return the jobs of a finished study with the most CPU time: rule, seconds, CPU seconds, GB."""
-    return sorted(_read_job_costs(folder), key=lambda job: -job["cpu_seconds"])[:count]
-
-
-def sum_job_costs(folder: Path) -> dict:
-    """Return the number of jobs of a finished study and their total seconds and CPU seconds."""
-    jobs = _read_job_costs(folder)
-    return {"count": len(jobs)} | {key: sum(job[key] for job in jobs) for key in ("seconds", "cpu_seconds")}
+def longest_jobs(folder: Path) -> list[dict]:
+    """Return the twelve jobs of a finished study with the most CPU time: rule, seconds, CPU seconds, GB."""
+    return sorted(_read_job_costs(folder), key=lambda job: -job["cpu_seconds"])[:12]
 
 
 def _read_job_costs(folder: Path) -> list[dict]:

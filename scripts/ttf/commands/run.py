@@ -172,13 +172,19 @@ def write_configuration(data: Path) -> str:
 
     Raises ConfigError for a draft that is not completed.
     """
-    from ttf.study.recognition.recognise import find_new_files, format_configuration, format_missing_keys, recognise
+    from ttf.study.recognition.recognise import (
+        MOST_LINES,
+        find_new_files,
+        format_configuration,
+        format_missing_keys,
+        recognise,
+    )
 
     recognised = recognise(data)
     file = studies.STUDIES / recognised.name / studies.DATA_CONFIG_NAME
     is_edited = studies.write_data_configuration(recognised.name, data, format_configuration(recognised))
     if not recognised.missing:
-        print(recognised.explanation, file=sys.stderr)
+        print("\n".join(recognised.explanation.splitlines()[:MOST_LINES]), file=sys.stderr)
     if is_edited:
         new_files = find_new_files(recognised, load_yaml(file, str(file)))
         print("\n".join([f"{file} was edited, and is used as it stands.", *new_files]), file=sys.stderr)

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.display import statement_rules
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Key
 from ttf.display.trace_numbers import Numbers
@@ -12,32 +12,30 @@ from ttf.display.trace_numbers import Numbers
 MOST_NAMED = 3
 
 
-@fill_numbers
 def describe_nodes(m: Numbers) -> str:
     """Return the end of a finding: the number of nodes with excess failures; nothing if none could be tested."""
-    if not m.value("lemons.tested", 0):
+    if not m.value("lemons.tested"):
         return ""
     if statement_rules.r11_no_power(m):
         if statement_rules.is_attribution_rare(m):
             return "too few failures name a node"
-        if m.has("lemons.first.ordinary_cv"):
+        if "lemons.first.ordinary_cv" in m:
             return "no node can be distinguished from others that differ"
         return "too few failures to compare nodes"
     if not m["lemons.lemons"]:
         return "no node has excess failures"
-    return f"[lemons.lemons node] {'has' if m['lemons.lemons'] == 1 else 'have'} excess failures"
+    return "[lemons.lemons node has|nodes have] excess failures"
 
 
-@fill_numbers
 def node_keys(trace: Trace, m: Numbers) -> list[Key]:
     """Return the number and names of nodes with excess failures, and the power of the test."""
-    if not m.value("lemons.tested", 0):
+    if not m.value("lemons.tested"):
         return []
     value, note = "[lemons.lemons] of [lemons.tested]", _format_nodes_note(trace, m)
     if statement_rules.r11_no_power(m):
         value, note = "cannot tell", statement_rules.cannot_tell(m).removeprefix("cannot tell: ")
     keys = [Key("Nodes with excess failures", value, note)]
-    if m.has("lemons.detectable_ratio") and not m["lemons.lemons"]:
+    if "lemons.detectable_ratio" in m and not m["lemons.lemons"]:
         reference = "the failures expected" if m["lemons.basis"] == "proxy" else "the rate of its fleet"
         keys.append(Key("Detectable with 80% power", "[lemons.detectable_ratio] times", reference))
     return keys

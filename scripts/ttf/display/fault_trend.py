@@ -1,6 +1,5 @@
 """Words on the trend of faults."""
 
-from ttf.display.phrases import fill_numbers
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -9,16 +8,15 @@ TRENDS = {"worse": "more frequent", "better": "less frequent", "none": "none", "
 HETEROGENEOUS_P = 0.05
 
 
-@fill_numbers
 def trend_in_words(m: Numbers) -> str:
     """Say whether faults become more frequent, and in how many groups; nothing if there are too few."""
-    return f"{_format_trend(m)}{_format_groups(m)}" if m.has("growth.trend") else ""
+    return f"{_format_trend(m)}{_format_groups(m)}" if "growth.trend" in m else ""
 
 
 def _format_trend(m: Numbers) -> str:
     has_groups = m["growth.strata"] > 1
     growth_words = ""
-    if m.has("growth.beta_within_ci_low"):
+    if "growth.beta_within_ci_low" in m:
         bounds = words.join_range(*(words.number(m[f"growth.beta_within_ci_{bound}"]) for bound in ("low", "high")))
         growth_words = f"{'common ' if has_groups else ''}growth β [growth.beta_within], 95% CI {bounds}; "
     test_words = f"({growth_words}p [growth.trend_p:p_value])"
@@ -35,7 +33,7 @@ def _format_groups(m: Numbers) -> str:
         return ""
     subject = (
         "Groups differ (p [growth.homogeneity_p:p_value]): of [growth.groups.n]"
-        if m.has("growth.homogeneity_p") and m["growth.homogeneity_p"] < HETEROGENEOUS_P
+        if "growth.homogeneity_p" in m and m["growth.homogeneity_p"] < HETEROGENEOUS_P
         else "Of [growth.groups.n]"
     )
     return f" {subject}, [growth.groups.better] became less, [growth.groups.worse] more frequent."

@@ -1,17 +1,18 @@
-"""Texts of the page with each number tagged by its key: "{outcomes.failure_share|31.8%} of jobs failed".
+"""What is written and what is shown: numbers in the texts of Python and of .qmd, and what becomes of them.
 
-Page, PDF, comparison and console share these texts: `html` turns numbers into handles, `plain` removes the tags.
-Text from a trace passes through `quote_trace_text`, so it can neither name a key nor hold markup.
+A text names its numbers: "[outcomes.failure_share] of jobs failed". `fill_slots` formats each and tags it with its key,
+"{outcomes.failure_share|31.8%} of jobs failed". Page, PDF, comparison and console share the tagged texts: `to_html` and
+`to_markdown` turn tags into handles, `strip_markup` removes them. Text from a trace passes through `quote_trace_text`,
+so it can neither name a key nor hold markup.
 """
 
 import html as _html
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import wraps
 from typing import Any
 
-from ttf.display.trace_numbers import KEYED, Numbers, make_handle
+from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 from ttf.engine.columns import GAP
 from ttf.engine.contract import Table
@@ -19,11 +20,15 @@ from ttf.engine.size_unit import SizeUnit
 
 UNITS = {"s": "seconds", "min": "minutes", "h": "hours"}
 _FRACTIONS = ((1 / 5, "one in five"), (1 / 4, "one in four"), (1 / 3, "one in three"), (1 / 2, "one in two"))
-# "[key]", "[key:2]", "[key failure]"; text of a trace and numbers already filled in are skipped.
+# "[key]", "[key:2]", "[key job]", "[key:n job has|jobs have]".
+# Text of a trace and numbers already filled in are skipped.
 _SLOT = re.compile(
     "\u2068[^\u2068\u2069]*\u2069|\\{[^{}|]*\\|[^{}|]*\\}"
-    r"|\[(?P<key>[A-Za-z]\w*(?:\.[\w-]+)+)(?::(?P<how>\w+)| (?P<noun>[^\[\]]+))?\]"
+    r"|\[(?P<key>[A-Za-z]\w*(?:\.[\w-]+)+)(?::(?P<style>\w+))?(?: (?P<noun>[^\[\]]+))?\]"
 )
+# A number in a text: its key and its formatted value.
+_TAG = re.compile(r"\{([\w.:-]+)\|([^{}|]*)\}")
+_BLOCK = re.compile(r"(^```.*?^```$)", re.DOTALL | re.MULTILINE)
 _TRACE_TEXT = re.compile("\u2068([^\u2068\u2069]*)\u2069")
 # Parts that must not change: the key of a number, text of a trace.
 _FIXED_PARTS = re.compile("(\\{[\\w.:-]+\\||\u2068[^\u2068\u2069]*\u2069)")
@@ -32,31 +37,29 @@ _CONTROLS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200
 
 
 def fill_slots(value: Any, m: Numbers) -> Any:
-    """Fill the numbers into a text, or into all texts of a structure.
+    """Fill the numbers into a text, or into all texts of a structure. Raises KeyError for an unknown number.
 
-    "[outcomes.failure_share]" becomes "{outcomes.failure_share|31.8%}", "[data.jobs job]" the number with its noun;
-    "[cox.p:p_value]" and "[lemons.ratio:2]" name a style of `Numbers.words`. Raises KeyError for an unknown number.
+    "[outcomes.failure_share]" becomes "{outcomes.failure_share|31.8%}". A noun follows its number: "[data.jobs job]",
+    with another form than the plural after a bar: "[data.jobs job has|jobs have]". "[cox.p:p_value]" and
+    "[lemons.ratio:2]" name a style of `Numbers.words`. "[mttf.mttf_s:interval]" is the interval, of 95% confidence,
+    "[mttf.mttf_s:interval90]" one of 90%, and "[queue.median:n job]" the number of observations.
     """
     return change_texts(value, lambda text, _: _SLOT.sub(lambda match: _fill_slot(match, m), text))
 
 
-def fill_numbers(function: Callable) -> Callable:
-    """Decorate a function so that the texts it returns are filled with the numbers of its argument `m`."""
-
-    @wraps(function)
-    def wrapper(*args, **kwargs):
-        m = next(arg for arg in (*args, *kwargs.values()) if isinstance(arg, Numbers))
-        return fill_slots(function(*args, **kwargs), m)
-
-    return wrapper
-
-
 def _fill_slot(match: re.Match, m: Numbers) -> str:
-    key, style, noun = match["key"], match["how"], match["noun"]
+    key, style, noun = match["key"], match["style"] or "", match["noun"]
     if key is None:
         return match[0]
-    number = m.keyed(key, m.words(key, style or ""))
-    return f"{number} {noun if m[key] == 1 else words.plural_noun(noun)}" if noun else number
+    if style.startswith("interval"):
+        return m.interval(key, style.removeprefix("interval") or "95")
+    if isinstance(m[key], str):
+        return quote_trace_text(m[key])
+    count, text = (m.n(key), words.count(m.n(key))) if style == "n" else (m[key], m.tag(key, m.words(key, style)))
+    if not noun:
+        return text
+    singular, _, plural = noun.partition("|")
+    return f"{text} {singular if count == 1 else plural or words.plural_noun(singular)}"
 
 
 def change_texts(value: Any, change: Callable[[str, str], str], field: str = "") -> Any:
@@ -105,8 +108,20 @@ def quote_trace_text(text: object, most: int = words.LONGEST_LABEL) -> str:
 def to_html(text: str) -> str:
     """Return the text as HTML: numbers as <data> with their key, text of a trace as <bdi>, the rest escaped."""
     escaped = _html.escape(words.add_no_break_spaces(text), quote=False)
-    numbers = KEYED.sub(lambda match: make_handle(match[1], match[2]), escaped)
-    return _TRACE_TEXT.sub(r"<bdi>\1</bdi>", numbers)
+    return _TRACE_TEXT.sub(r"<bdi>\1</bdi>", _make_handles(escaped))
+
+
+def to_markdown(text: str, m: Numbers) -> str:
+    """Return a rendered template of .qmd with its numbers as handles; its blocks of HTML and code stay."""
+    parts = _BLOCK.split(text)
+    for index, part in enumerate(fill_slots(parts[::2], m)):
+        parts[2 * index] = _TRACE_TEXT.sub(lambda match: f"<bdi>{words.markdown(match[1])}</bdi>", _make_handles(part))
+    return "".join(parts)
+
+
+def _make_handles(text: str) -> str:
+    """Turn tags into handles: the key opens the card of the number with exact value, n and source."""
+    return _TAG.sub(r'<data data-key="\1">\2</data>', text)
 
 
 def convert_units(value: Any, unit: SizeUnit) -> Any:
@@ -126,12 +141,12 @@ def convert_units(value: Any, unit: SizeUnit) -> Any:
 
 def strip_markup(text: str) -> str:
     """Return the text without keys and markup."""
-    return _TRACE_TEXT.sub(r"\1", KEYED.sub(r"\2", text))
+    return _TRACE_TEXT.sub(r"\1", _TAG.sub(r"\2", text))
 
 
 def list_keys(text: str) -> list[str]:
     """Return the keys of the numbers in the text."""
-    return [match[1] for match in KEYED.finditer(text)]
+    return [match[1] for match in _TAG.finditer(text)]
 
 
 def count_words(text: str) -> int:
@@ -140,24 +155,16 @@ def count_words(text: str) -> int:
 
 
 def fraction(m: Numbers, key: str) -> str:
-    """Return a share as "one in three" if it is within 0.01 of that, else in per cent."""
-    return m.keyed(key, _format_fraction(m[key]) or m.words(key))
-
-
-def is_fraction(m: Numbers, key: str) -> bool:
-    """Whether `fraction` gives words."""
-    return _format_fraction(m[key]) is not None
-
-
-def _format_fraction(share: float) -> str | None:
-    return next((text for value, text in _FRACTIONS if abs(share - value) < 0.01), None)
+    """Return a share in words if it is within 0.01 of a simple one, "one in three", else ""."""
+    text = next((text for value, text in _FRACTIONS if abs(m[key] - value) < 0.01), "")
+    return text and m.tag(key, text)
 
 
 def split_duration(m: Numbers, key: str) -> tuple[str, str]:
     """Return a time as value and unit: 13.7, minutes."""
     value, _, unit = words.duration(m[key]).partition(words.NO_BREAK)
     unit = UNITS.get(unit, unit)
-    return m.keyed(key, value), unit.removesuffix("s") if value == "1" else unit
+    return m.tag(key, value), unit.removesuffix("s") if value == "1" else unit
 
 
 def join_parts(*parts: str | None, by: str = " · ") -> str:
@@ -167,7 +174,7 @@ def join_parts(*parts: str | None, by: str = " · ") -> str:
 def cost_text(m: Numbers, key: str) -> str:
     """Return "[actions.drain.cost] EUR", or "" if no price is set."""
     currency = m.value("failed_time.currency", "")
-    return f"[{key}]{f' {quote_trace_text(currency, 20)}' if currency else ''}" if m.has(key) else ""
+    return f"[{key}]{f' {quote_trace_text(currency, 20)}' if currency else ''}" if key in m else ""
 
 
 def compare_groups(m: Numbers, units: str) -> str:

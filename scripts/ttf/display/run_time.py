@@ -11,7 +11,7 @@ NAMES["size"] = "number of instances"
 def list_correlation_keys(m: Numbers, unit: str) -> list[str]:
     """Return the keys of the correlations of requests with run time; unit: group_mean or job."""
     keys = [f"correlations.{outcome}.{name}.{unit}" for outcome in ("success", "failure") for name in NAMES]
-    return [key for key in keys if m.has(f"{key}.estimate")]
+    return [key for key in keys if f"{key}.estimate" in m]
 
 
 def has_run_time_chart(m: Numbers) -> bool:
@@ -21,5 +21,5 @@ def has_run_time_chart(m: Numbers) -> bool:
 
 def find_strongest_correlation(m: Numbers) -> str | None:
     """Return the key of the strongest significant correlation over jobs, or None."""
-    significant = [key for key in list_correlation_keys(m, "job") if m.value(f"{key}.reject_clustered", False)]
+    significant = [key for key in list_correlation_keys(m, "job") if m.value(f"{key}.reject_clustered")]
     return max(significant, key=lambda key: abs(m[f"{key}.estimate"]), default=None)

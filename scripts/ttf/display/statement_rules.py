@@ -47,7 +47,7 @@ def are_checkpoints_uncertain(m: Numbers) -> bool:
 
 def r2_scaling_untested(m: Numbers) -> bool:
     """R2: 1/N cannot be tested, and the target is larger than the largest size with enough failures."""
-    return m.has("sizes.law.reason") and not m.has("ettr.by")
+    return "sizes.law.reason" in m and "ettr.by" not in m
 
 
 def r3_scaling_rejected(m: Numbers) -> bool:
@@ -78,7 +78,7 @@ def r13_long_runs_differ(m: Numbers) -> bool:
 def ettr_key(m: Numbers) -> str:
     """Return the key of the ETTR to show: of scheduled time, measured under R13; of wall-clock time if none ends."""
     key = f"ettr.{'measured_target' if r13_long_runs_differ(m) else m['ettr.by']}.scheduled_ettr"
-    return key if m.has(key) else f"ettr.{m['ettr.by']}.wall_clock_ettr"
+    return key if key in m else f"ettr.{m['ettr.by']}.wall_clock_ettr"
 
 
 def r6_ends_unknown(m: Numbers) -> bool:
@@ -114,7 +114,7 @@ def r10_steps(m: Numbers) -> bool:
 def r11_no_power(m: Numbers, test: str = "lemons") -> bool:
     """R11: the test (`lemons` or `drains`) found no node and would miss one with five times the failures."""
     nodes = m.value("lemons.lemons" if test == "lemons" else "drains.listed", 0)
-    return not nodes and not has_power(m.value(f"{test}.detectable_ratio", None))
+    return not nodes and not has_power(m.value(f"{test}.detectable_ratio"))
 
 
 def has_power(detectable_ratio: float | None) -> bool:
@@ -124,7 +124,7 @@ def has_power(detectable_ratio: float | None) -> bool:
 
 def choose_shape(m: Numbers) -> tuple[str, str]:
     """Return the key of the Weibull shape to show, and its scope: "within a user", or "" for all at risk."""
-    if not m.has("lifetimes.shape_within"):
+    if "lifetimes.shape_within" not in m:
         return "lifetimes.shape", ""
     return "lifetimes.shape_within", f"within a {m['lifetimes.group_by']}"
 
@@ -136,7 +136,7 @@ def limit_keys(m: Numbers) -> list[str]:
 
 def r14_lower_bound(m: Numbers) -> bool:
     """R14: states alone name causes, so failures that logs or health events would reveal are not counted."""
-    return m.has("sizes.rate.bound")
+    return "sizes.rate.bound" in m
 
 
 def frequency(m: Numbers) -> str:
@@ -172,13 +172,13 @@ def _power_remedy(m: Numbers, test: str) -> str:
 def no_power_reason(m: Numbers, test: str = "lemons", has_spread: bool = True) -> str:
     """Return why a test of nodes has no power: 6 of 69 failures name a node."""
     if test == "drains":
-        cv = " that differ (CV [drains.ordinary_cv:2])" if m.has("drains.ordinary_cv") else ""
+        cv = " that differ (CV [drains.ordinary_cv:2])" if "drains.ordinary_cv" in m else ""
         return f"[drains.outages outage] are too few for [drains.nodes node]{cv}"
     failures = "[lemons.window_failures failure]"
     if is_attribution_rare(m):
         return f"[lemons.failures] of {failures} name a node"
     spread = ""
-    if has_spread and m.has("lemons.first.ordinary_cv"):
+    if has_spread and "lemons.first.ordinary_cv" in m:
         spread = " that differ (CV [lemons.first.ordinary_cv:2])"
     return f"{failures} are too few for [lemons.tested node]{spread}"
 
@@ -207,7 +207,7 @@ class Withheld:
 
 def find_withheld_reasons(m: Numbers) -> Withheld | None:
     """Return why the rules allow no estimate at the target size, or None if they allow one."""
-    if m.has("ettr.by") and not r1_cause_unknown(m):
+    if "ettr.by" in m and not r1_cause_unknown(m):
         return None
     reasons = []
     if r1_cause_unknown(m):

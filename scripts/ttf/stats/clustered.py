@@ -506,17 +506,14 @@ def clustered_ratios(
     return add_limits(strata, *clusters.ratio(tops, bottoms, confidence, has_mean_leverage, by_influence))
 
 
-def clustered_shares(
-    rows: Frame, keys: Sequence[str], part: pl.Expr, whole: pl.Expr, confidence: float = 0.95
-) -> pl.DataFrame:
-    """Return the interval of the share sum(part) / sum(whole) of each stratum, allowing for clusters.
+def clustered_shares(rows: Frame, keys: Sequence[str], part: pl.Expr, whole: pl.Expr) -> pl.DataFrame:
+    """Return the 95 % interval of the share sum(part) / sum(whole) of each stratum, allowing for clusters.
 
     Parameters
     ----------
     rows : frame with the columns of `ttf.records.clusters`
     keys : columns that form the strata; none for one stratum of all rows
     part, whole : aggregates of whole numbers over rows
-    confidence : between 0 and 1
 
     Returns
     -------
@@ -536,7 +533,7 @@ def clustered_shares(
     """
     strata, sums, clusters = build_clusters(sum_by_cluster(rows, keys, part=part, whole=whole), keys, "whole")
     parts, wholes = float_columns(sums, "part", "whole")
-    return add_limits(strata, *clusters.proportion(parts, wholes, confidence))
+    return add_limits(strata, *clusters.proportion(parts, wholes, 0.95))
 
 
 def clustered_median(rows: Frame, column: str, values: ValueCounts) -> pl.DataFrame:

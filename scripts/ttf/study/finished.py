@@ -1,7 +1,9 @@
 """Finished studies: their numbers, read for `ttf check` only if nothing of the study is edited or out of date."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ttf.analyses import built_in_folders
 from ttf.analyses.sections import THEMES
@@ -75,9 +77,14 @@ def read_numbers(file: Path) -> dict[str, dict]:
 
 def read_subject(name: str, results: Results) -> Subject:
     """Return the numbers of a trace, with the figures that its brief withholds."""
-    brief = Path(results.paths[name]).with_name("brief.json")
+    return make_subject(Path(results.paths[name]).parent, results.metrics[name])
+
+
+def make_subject(folder: Path, numbers: Mapping[str, Mapping[str, Any]]) -> Subject:
+    """Return the numbers of the trace with its results in this folder, with the figures that its brief withholds."""
+    brief = folder / "brief.json"
     withheld = json.loads(brief.read_text(encoding="utf-8"))["withheld"] if brief.is_file() else {}
-    return Subject(name, results.metrics[name], withheld)
+    return Subject(folder.name, numbers, withheld, folder)
 
 
 def find_section(number: str, name: str, results: Results) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,10 +14,10 @@ from ttf.engine.contract import Table
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.tables import read_without_renaming
-from ttf.page.checks.thresholds import Subject, explain_missing
+from ttf.page.checks.thresholds import explain_missing, find_reason
 from ttf.page.results_tables import load_all_contracts
 from ttf.study.configuration.yaml_files import load_yaml
-from ttf.study.finished import read_numbers
+from ttf.study.finished import make_subject, read_numbers
 
 if TYPE_CHECKING:
     import polars as pl
@@ -87,13 +86,11 @@ class Numbers(Mapping[str, Number]):
     """The numbers of a trace by key. A withheld number has no value; an unknown key raises KeyError."""
 
     def __init__(self, folder: Path, tables: Tables) -> None:
-        brief = folder / "brief.json"
-        withheld = json.loads(brief.read_text(encoding="utf-8"))["withheld"] if brief.is_file() else {}
-        self._subject, self._tables = Subject(folder.name, read_numbers(folder / "metrics.json"), withheld), tables
+        self._subject, self._tables = make_subject(folder, read_numbers(folder / "metrics.json")), tables
 
     def __getitem__(self, key: str) -> Number:
         cells = self._subject.metrics
-        if withheld := self._subject.withheld.get(key) or (key not in cells and self._find_reason(key)):
+        if withheld := find_reason(key, self._subject):
             return Number(key, None, withheld=withheld)
         if key not in cells:
             raise KeyError(f"{key}: {explain_missing(key, self._subject)}{_suggest(key, cells)}")
@@ -103,16 +100,6 @@ class Numbers(Mapping[str, Number]):
         column = contract.columns.get(cell["column"]) if contract else None
         definition = column.description if column else ""
         return Number(key, cell["value"], cell["unit"], low, high, clusters, cell["n"], definition, cell["source"])
-
-    def _find_reason(self, key: str) -> str:
-        """Return why the cell of this number is blank, found by another number of its row; "" if it is none."""
-        group, _, name = key.rpartition(".")
-        cell = next((cell for other, cell in self._subject.metrics.items() if other.rpartition(".")[0] == group), None)
-        contract = self._tables.find_contract(cell["source"]) if cell else None
-        if cell is None or contract is None:
-            return ""
-        row = self._tables[contract.name].row(cell["line"] - 2, named=True)  # the heading is line 1
-        return "" if row.get(name, "") is not None else row.get("reason") or f"blank in {cell['source']}"
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys([*self._subject.metrics, *self._subject.withheld]))

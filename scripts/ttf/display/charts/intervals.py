@@ -6,7 +6,7 @@ import altair as alt
 import polars as pl
 from altair.utils.schemapi import UndefinedType
 
-from ttf.display.charts.theme import FAINT
+from ttf.display.charts.theme import ACCENT, FAINT
 from ttf.engine.words import clustering_words
 
 # Dashes mark an interval that holds only if jobs are independent.
@@ -56,22 +56,20 @@ def draw_bounds(base: alt.Chart, side: str, bound: alt.X | alt.Y, size: int = 80
     return mark.encode(x=bound) if isinstance(bound, alt.X) else mark.encode(y=bound)
 
 
-def draw_estimates(
-    base: alt.Chart, x: Callable[[str], alt.X], size: int, color: str | UndefinedType = alt.Undefined
-) -> list[alt.Chart]:
+def draw_estimates(base: alt.Chart, x: Callable[[str], alt.X]) -> list[alt.Chart]:
     """Return the layers of estimates with a 90% and a 95% interval, thick and thin. x: a field -> its channel.
 
     The rows have mttf, low90, high90, low95, high95 and independent; only clustered intervals are thick.
     """
     clustered_base = base.transform_filter("!datum.independent")
     return [
-        draw_intervals(base, x("low95:Q"), "high95:Q", strokeWidth=1.5, color=color),
-        clustered_base.mark_rule(strokeWidth=4.5, opacity=0.55, color=color).encode(x=x("low90:Q"), x2="high90:Q"),
-        base.mark_point(filled=True, size=size, opacity=1, color=color).encode(x=x("mttf:Q")),
+        draw_intervals(base, x("low95:Q"), "high95:Q", strokeWidth=1.5, color=ACCENT),
+        clustered_base.mark_rule(strokeWidth=4.5, opacity=0.55, color=ACCENT).encode(x=x("low90:Q"), x2="high90:Q"),
+        base.mark_point(filled=True, size=60, opacity=1, color=ACCENT).encode(x=x("mttf:Q")),
     ]
 
 
-def draw_lower_bounds(base: alt.Chart, low: alt.X, size: int) -> list[alt.Chart]:
+def draw_lower_bounds(base: alt.Chart, low: alt.X) -> list[alt.Chart]:
     """Return the layers of lower bounds: a triangle, and a dashed line from it to the edge of the plot."""
     line = base.mark_rule(strokeDash=[2, 3], color=FAINT).encode(x=low, x2=alt.X2Value("width"))
-    return [line, draw_bounds(base, "right", low, size)]
+    return [line, draw_bounds(base, "right", low)]

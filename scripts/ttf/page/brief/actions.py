@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ttf.display import statement_rules
 from ttf.display.brief_model import Action
-from ttf.display.phrases import cost_text, fill_numbers, join_parts, quote_trace_text
+from ttf.display.phrases import cost_text, join_parts, quote_trace_text
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 from ttf.page.brief.drain_commands import command_note, drain_command, name_nodes
@@ -27,7 +27,6 @@ _NAMES = {
 }
 
 
-@fill_numbers
 def actions(
     m: Numbers, unit: str, drains: Sequence[str] = (), in_slurm: bool = False, most: int = MAX_ACTIONS
 ) -> tuple[tuple[Action, ...], tuple[str, ...], tuple[str, ...], str]:
@@ -54,7 +53,7 @@ def actions(
     worthwhile = [name for name in worthwhile if name not in uncertain]
     unpriced = (_alarm_action(m), _requeue_action(m), _writes_action(m))
     action_list = [possible[name] for name in worthwhile] + [action for action in unpriced if action]
-    has_none = m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not m.value("drains.listed", 0)
+    has_none = m.value("lemons.lemons", 1) == 0 and m.value("lemons.tested", 0) and not m.value("drains.listed")
     if has_none and not statement_rules.r11_no_power(m):
         not_worth += ("draining nodes (none of [lemons.tested] flagged)",)
     others = tuple(action.summary for action in action_list[most:] + [possible[name] for name in uncertain])
@@ -67,22 +66,22 @@ def _summarise_best_action(m: Numbers, worthwhile: list[str]) -> str:
         has_time = m.value("lost_work.gpu_hours", 0.0) > 0
         return f"No tested action recovers {words.share(MIN_SHARE)} of the GPU time" if has_time else ""
     share = f"actions.{_action_key(m, worthwhile[0])}.share"
-    if not m.has(share):
+    if share not in m:
         return ""
     return f"{_NAMES[worthwhile[0]][0]} [{share}] of the GPU time"
 
 
 def _action_key(m: Numbers, name: str) -> str:
     """Return the key of an action; retries are judged on deterministic failures if those are known."""
-    has_causes = m.has("actions.no_retry_of_deterministic.gpu_hours")
+    has_causes = "actions.no_retry_of_deterministic.gpu_hours" in m
     return "no_retry_of_deterministic" if name == "no_retry" and has_causes else name
 
 
 def _effect(m: Numbers, name: str, bound: str = "≤ ") -> tuple[str, str]:
     """Return effect and note: "≤ 895,000", "GPU-h in 99 days, 25.8% of all"."""
     hours, share = f"actions.{name}.gpu_hours", f"actions.{name}.share"
-    period = " in [period.days] days" if m.has("period.days") else ""
-    share_text = f", [{share}] of all" if m.has(share) else ""
+    period = " in [period.days] days" if "period.days" in m else ""
+    share_text = f", [{share}] of all" if share in m else ""
     return f"{bound}[{hours}]", join_parts(f"GPU-h{period}{share_text}", cost_text(m, f"actions.{name}.cost"))
 
 
@@ -92,13 +91,13 @@ def _owners(m: Numbers, *categories: str) -> str:
     owners = [
         f"{prefix.rpartition('.')[2]} {quote_trace_text(m[f'{prefix}.1.name'], 24)} ([{prefix}.1.gpu_hours] GPU-h)"
         for prefix in prefixes
-        if m.has(f"{prefix}.2.name")
+        if f"{prefix}.2.name" in m
     ]
     return f" Most affected: {words.join_list(owners[:2])}." if owners else ""
 
 
 def _save_state_action(m: Numbers, unit: str) -> Action | None:
-    if not m.value("actions.save_state.gpu_hours", 0.0):
+    if not m.value("actions.save_state.gpu_hours"):
         return None
     timeouts = "[states.timeouts attempt] ended at a time limit."
     owners = _owners(m, "time_limit") if m.value("actions.save_state.share", 0.0) >= MIN_NAMED_SHARE else ""
@@ -107,7 +106,7 @@ def _save_state_action(m: Numbers, unit: str) -> Action | None:
 
 
 def _checkpoint_action(m: Numbers, unit: str) -> Action | None:
-    if not m.value("actions.checkpoint.gpu_hours", 0.0):
+    if not m.value("actions.checkpoint.gpu_hours"):
         return None
     min_gpus = m["actions.checkpoint.above_gpus"]
     scope = f"{unit}s above [actions.checkpoint.above_gpus GPU]" if min_gpus else f"{unit}s"
@@ -126,11 +125,11 @@ def _checkpoint_action(m: Numbers, unit: str) -> Action | None:
 
 def _no_retry_action(m: Numbers, unit: str) -> Action | None:
     name = _action_key(m, "no_retry")
-    if not m.has(f"actions.{name}.gpu_hours") or not m.has(f"what_if.{name}.affected"):
+    if f"actions.{name}.gpu_hours" not in m or f"what_if.{name}.affected" not in m:
         return None
     kind = "deterministic failures" if name == "no_retry_of_deterministic" else "failures"
     evidence = f"[what_if.{name}.affected {unit}] had retries after such a failure."
-    if m.value(f"what_if.{name}.given_up", 0):
+    if m.value(f"what_if.{name}.given_up"):
         evidence += (
             f" [what_if.{name}.given_up] of them succeeded in the end: their "
             f"[what_if.{name}.given_up_gpu_hours] GPU-h are subtracted."
@@ -141,7 +140,7 @@ def _no_retry_action(m: Numbers, unit: str) -> Action | None:
 
 def _trial_action(m: Numbers, unit: str) -> Action | None:
     name = "trial_on_one_gpu"
-    if not m.has(f"actions.{name}.gpu_hours"):
+    if f"actions.{name}.gpu_hours" not in m:
         return None
     evidence = (
         f"A trial of [what_if.{name}.trial_s] on one GPU would have caught [what_if.{name}.affected {unit}] "
@@ -153,7 +152,7 @@ def _trial_action(m: Numbers, unit: str) -> Action | None:
 def _drain_action(m: Numbers, drains: Sequence[str], in_slurm: bool) -> Action | None:
     # Users' failures take ordinary nodes as equal, and failures of components with a test of outages are these outages.
     is_for_drains = m.value("lemons.basis", "") not in ["proxy", "component"][: 1 + bool(m.value("drains.nodes", 0))]
-    has_failures = is_for_drains and m.value("lemons.lemons", 0) and m.has("lemons.share_of_failures")
+    has_failures = is_for_drains and m.value("lemons.lemons", 0) and "lemons.share_of_failures" in m
     has_outages = m.value("drains.listed", 0)
     if not has_failures and not has_outages:
         return None
@@ -166,18 +165,18 @@ def _drain_action(m: Numbers, drains: Sequence[str], in_slurm: bool) -> Action |
         for kind, (test, n) in keys.items()
     ]
     evidence += _first_node(m)
-    if has_failures and m.has("actions.drain.gpu_hours"):
+    if has_failures and "actions.drain.gpu_hours" in m:
         evidence.append("Assumes failures of average cost.")
         effect, note = _effect(m, "drain")
     elif has_failures:
         effect, note = "≤ [lemons.share_of_failures]", "of the failures"
-    elif m.has("drains.saved_gpu_hours"):
+    elif "drains.saved_gpu_hours" in m:
         effect, basis = "[drains.saved_gpu_hours]", MODEL
         note = join_parts("GPU-h of outages a week", cost_text(m, "drains.saved_cost"))
     else:
         effect, note = "≤ [drains.share_of_outages]", "of the outages"
     command = drain_command(drains, excess) if in_slurm else ""
-    verb = "drain" if command or m.has("actions.drain.gpu_hours") else "replace"
+    verb = "drain" if command or "actions.drain.gpu_hours" in m else "replace"
     title = f"Check or {verb} {name_nodes(drains) if drains else f'nodes with {excess}'}"
     text = " ".join(evidence) + (command_note(drains) if command else "")
     return Action(title, text, effect, note, basis, "nodes" if has_failures else "outages", command)
@@ -188,7 +187,7 @@ def _first_node(m: Numbers) -> list[str]:
     counts = [
         f"[drains.first.{kind} {kind.removesuffix('s')}], [drains.first.{kind}_expected] expected"
         for kind in ("failures", "outages")
-        if m.has(f"drains.first.{kind}") and m.has(f"drains.first.{kind}_expected")
+        if f"drains.first.{kind}" in m and f"drains.first.{kind}_expected" in m
     ]
     if not counts:
         return []
@@ -215,27 +214,27 @@ def _alarm_action(m: Numbers) -> Action | None:
     The evidence names all other codes that precede failures.
     """
     key = "node_errors.code.1"
-    if not m.has(f"{key}.code"):
+    if f"{key}.code" not in m:
         return None
     code = quote_trace_text(m[f"{key}.code"], 24)
     evidence = f"[{key}.failed] of [{key}.attempts_hit attempt] that it hit failed within [node_errors.window_s], "
     evidence += f"[{key}.expected] by chance."
-    if m.value(f"{key}.outages", 0):
+    if m.value(f"{key}.outages"):
         evidence += f" An alarm would have announced [{key}.announced] of [{key}.outages outage] "
         evidence += f"[node_errors.lead_s] before, with [{key}.false_alarms_per_week] false alarms a week."
     ranks = range(2, m["node_errors.codes_preceding"] + 1)
-    others = [f"node_errors.code.{rank}" for rank in ranks if m.has(f"node_errors.code.{rank}.code")]
+    others = [f"node_errors.code.{rank}" for rank in ranks if f"node_errors.code.{rank}.code" in m]
     if others:
         texts = [f"{quote_trace_text(m[f'{key}.code'], 24)} ([{key}.failed] of [{key}.attempts_hit])" for key in others]
         evidence += f" Also before failures: {words.join_list(texts)}."
     verb = "Drain nodes after" if m.value(f"{key}.component", "") in _NODE_PARTS else "Find the cause of"
-    title = f"Alarm on {code} of the nodes' logs" if m.value(f"{key}.alarm", False) else f"{verb} {code}"
+    title = f"Alarm on {code} of the nodes' logs" if m.value(f"{key}.alarm") else f"{verb} {code}"
     return Action(title, evidence, "", "", MEASURED, "causes")
 
 
 def _requeue_action(m: Numbers) -> Action | None:
     saved = m.value("actions.requeue.saved_s", 0.0)
-    if not m.has("ettr.by") or saved < MIN_SHARE_OF_RUN * m.value(f"ettr.{m['ettr.by']}.wall_s", 0.0) or not saved:
+    if "ettr.by" not in m or saved < MIN_SHARE_OF_RUN * m.value(f"ettr.{m['ettr.by']}.wall_s", 0.0) or not saved:
         return None
     method = f"ettr.{m['ettr.by']}"
     evidence = f"Each of [{method}.interruptions] expected restarts waits [{method}.queue_s]. "

@@ -7,11 +7,9 @@ from ttf.display.phrases import (
     compare_groups,
     cost_text,
     count_words,
-    fill_numbers,
     fill_slots,
     fraction,
     hazard_scale,
-    is_fraction,
 )
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
@@ -19,7 +17,6 @@ from ttf.engine import words
 MOST_WORDS = 45
 
 
-@fill_numbers
 def bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     """Return the one or two sentences that head the page of a trace."""
     has_jobs = trace_info["gives"] == "jobs"
@@ -27,17 +24,17 @@ def bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
 
 
 def _job_bottom_line(m: Numbers, unit: str) -> tuple[str, ...]:
-    if not m.has("outcomes.failure_share"):
+    if "outcomes.failure_share" not in m:
         return (f"No {unit} of this trace has ended in success or failure.",)
     time_key = "lost_work.failed_gpu_hours_share"
     clause = f"[outcomes.failure_share] of ended {unit}s failed"
-    if is_fraction(m, "outcomes.failure_share"):
-        clause = f"About {fraction(m, 'outcomes.failure_share')} ended {unit}s failed"
+    if about := fraction(m, "outcomes.failure_share"):
+        clause = f"About {about} ended {unit}s failed"
     if statement_rules.r9_few_ended(m):
-        result = "with a recorded result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
+        result = "with a recorded result" if m.value("outcomes.unknown.jobs") else "that ended"
         clause = f"Of the [outcomes.ended_share] of {unit}s {result}, [outcomes.failure_share] failed"
     first = f"{clause}."
-    has_time = m.has(time_key) and not statement_rules.r12_few_gpus(m)
+    has_time = time_key in m and not statement_rules.r12_few_gpus(m)
     if has_time and not statement_rules.is_failed_time_bound(m):
         cost = cost_text(m, "failed_time.all.cost")
         conjunction = "but" if m[time_key] < 0.5 * m["outcomes.failure_share"] else "and"
@@ -60,7 +57,7 @@ def _add_second_sentence(m: Numbers, first: str, clauses: list[list[str]]) -> tu
 
 
 def _format_cause_clause(m: Numbers) -> str:
-    if not m.has("failed_time.infra.share"):
+    if "failed_time.infra.share" not in m:
         return ""
     cause = max(("limit", "infra"), key=lambda part: m[f"failed_time.{part}.share"])
     share = f"failed_time.{cause}.share"
@@ -77,12 +74,12 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
         reason = "causes are not recorded" if statement_rules.r1_cause_unknown(m) else withheld.reasons[0]
         shortest = f"what {run} can expect cannot be estimated"
         return [f"{shortest}: {reason}", shortest]
-    if not m.has("ettr.mttf_s"):
+    if "ettr.mttf_s" not in m:
         return []
     verb = "is projected to be interrupted" if statement_rules.is_projection(m) else "can expect an interruption"
     clause = f"{run} {verb} {statement_rules.frequency(m)} [ettr.mttf_s:duration]"
     ci = ""
-    if m.has("ettr.mttf_low_s") and m.has("ettr.mttf_high_s"):
+    if "ettr.mttf_low_s" in m and "ettr.mttf_high_s" in m:
         ci = f" (90% CI {m.span('ettr.mttf_low_s', 'ettr.mttf_high_s', 'ettr.mttf_s')})"
     if statement_rules.r5_measured_differs(m):
         differs = (
@@ -97,29 +94,29 @@ def _target_wordings(m: Numbers, unit: str) -> list[str]:
 
 def _component_bottom_line(m: Numbers, trace_info: Mapping) -> tuple[str, ...]:
     unit = trace_info["unit"]
-    if not m.has("durations.units"):
+    if "durations.units" not in m:
         outages = f"[data.outages outage] of [data.units_with_outage {unit}]"
         return (f"{outages}; the number of {unit}s observed is unknown, so there is no failure rate.",)
-    if m.value("durations.failures", 0) and not m.value("durations.exposure_s", 1):
+    if m.value("durations.failures") and not m.value("durations.exposure_s", 1):
         failures = f"[durations.failures failure] of [durations.units {unit}]"
         return (f"{failures}; no time at risk is known, so there is no failure rate.",)
-    if not m.has("mttf.mttf_s"):
+    if "mttf.mttf_s" not in m:
         return (f"No {unit} of this trace failed.",)
-    ci = m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s")
+    ci = "[mttf.mttf_s:interval]"
     failures, mean = "[mttf.events failure]", "[mttf.mttf_s]"
     first = f"{failures}: one per {unit} every {mean} of service ({ci})."
     clauses = []
     verdict = m.value("lifetimes.verdict", "")
-    if m.has("afr.afr"):
-        rate = f"[afr.afr]% of {words.plural_noun(unit)} fail in a year ({m.keyed_interval('afr.ci_{}')})"
+    if "afr.afr" in m:
+        rate = f"[afr.afr]% of {words.plural_noun(unit)} fail in a year ([afr.afr:interval])"
         first = f"{rate}: {failures} in [period.days day]."
-    elif m.has("groups.highest.failed_share"):
+    elif "groups.highest.failed_share" in m:
         first = f"{compare_groups(m, words.plural_noun(unit))}."
         clauses.append(f"one failure per {unit} every {mean} of service ({ci}) describes neither group")
     elif verdict in ("falls", "rises"):
         change = "decreases" if verdict == "falls" else "increases"
         clauses.append(f"the hazard {change} {hazard_scale(trace_info)}, so this mean does not hold at every age")
-    if m.value("lemons.lemons", 0) and m.has("lemons.share_of_failures"):
+    if m.value("lemons.lemons") and "lemons.share_of_failures" in m:
         nodes = "[lemons.lemons] of [lemons.tested] nodes"
         verb = "accounts" if m["lemons.lemons"] == 1 else "account"
         clauses.append(f"{nodes} with excess failures {verb} for [lemons.share_of_failures] of failures")

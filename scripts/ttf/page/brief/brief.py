@@ -4,10 +4,9 @@ from collections.abc import Mapping
 
 from ttf.display.brief_model import Brief
 from ttf.display.metrics import Metrics, Tables
-from ttf.display.phrases import convert_units, strip_markup
+from ttf.display.phrases import convert_units, fill_slots, strip_markup
 from ttf.display.statement_rules import list_withheld, mark_bounds
 from ttf.display.trace_numbers import Numbers
-from ttf.engine.size_unit import GPU
 from ttf.page.brief.actions import MAX_ACTIONS, actions
 from ttf.page.brief.bottom_line import bottom_line
 from ttf.page.brief.changes import changes
@@ -57,7 +56,7 @@ def make_brief(m: Numbers, inputs: Tables, trace_info: Mapping, withheld: Mappin
         period=period(m, trace_info),
         changes=change_rows,
     )
-    return brief if m.size == GPU else convert_units(brief, m.size)
+    return convert_units(fill_slots(brief, m), m.size)
 
 
 def _list_failure_words(inputs: Tables, trace_info: Mapping) -> list[str]:

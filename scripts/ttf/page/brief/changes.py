@@ -8,7 +8,7 @@ from ttf.analyses.quality.compare_parts import CHANCE, CHANGED, FEWEST_PARTS, TO
 from ttf.display import statement_rules
 from ttf.display.brief_model import Change, Changes
 from ttf.display.metrics import Tables
-from ttf.display.phrases import fill_numbers, fill_slots, join_parts, quote_trace_text, strip_markup
+from ttf.display.phrases import fill_slots, join_parts, quote_trace_text, strip_markup
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -51,10 +51,9 @@ MOST_NAMED = 3
 MOST_LETTERS = 215
 
 
-@fill_numbers
 def changes(m: Numbers, inputs: Tables, unit: str) -> Changes | None:
     """Return the changes, or None if fewer than two parts have jobs."""
-    if not m.has("changes.part"):
+    if "changes.part" not in m:
         return None
     rows = tuple(_make_change(m, inputs, name, unit) for name in _MEASURES)
     title = f"What changed with {quote_trace_text(m['changes.part'])}"
@@ -104,7 +103,7 @@ def _make_change(m: Numbers, inputs: Tables, name: str, unit: str) -> Change:
     # Withheld estimates are removed from the numbers.
     verdict = m.value(f"{key}.verdict", TOO_FEW)
     style = ":count" if _MEASURES[name].new_rows else ""
-    has_values = m.has(f"{key}.before") and m.has(f"{key}.after")
+    has_values = f"{key}.before" in m and f"{key}.after" in m
     is_any_failure = name == "infra_rate" and statement_rules.r1_cause_unknown(m)
     return Change(
         name=name,
@@ -124,25 +123,25 @@ def _details_text(m: Numbers, inputs: Tables, name: str, verdict: str) -> str:
     """
     key = f"changes.{name}"
     sample_sizes = ""
-    if m.has(f"{key}.n_before") and m.has(f"{key}.n_after"):
+    if f"{key}.n_before" in m and f"{key}.n_after" in m:
         counts = " and ".join(f"[{key}.n_{side}]" for side in ("before", "after"))
         sample_sizes = f"n = {counts} {m.unit(f'{key}.n_after')}"
-    if not m.has(f"{key}.difference"):
+    if f"{key}.difference" not in m:
         return join_parts(words.capitalise(m.value(f"{key}.reason", "not estimated")), sample_sizes)
     if new_rows := _MEASURES[name].new_rows:
         return join_parts(_format_new_rows(inputs, *new_rows), sample_sizes)
     format_value = words.points if _MEASURES[name].unit == " points" else words.number
     value = m[f"{key}.difference"]
-    difference = m.keyed(f"{key}.difference", f"{'+' * (value > 0)}{format_value(value)}") + _MEASURES[name].unit
+    difference = m.tag(f"{key}.difference", f"{'+' * (value > 0)}{format_value(value)}") + _MEASURES[name].unit
     ci = ""
-    if m.has(f"{key}.low") and m.has(f"{key}.high"):
+    if f"{key}.low" in m and f"{key}.high" in m:
         ci = f"95% CI {m.span(f'{key}.low', f'{key}.high', format_value=format_value)}"
-        if verdict == CHANCE and m.has(f"{key}.detectable_ratio"):
+        if verdict == CHANCE and f"{key}.detectable_ratio" in m:
             ci += f"; detectable: [{key}.detectable_ratio] times"
-    elif verdict != TOO_FEW_WEEKS and m.has(f"{key}.reason"):
+    elif verdict != TOO_FEW_WEEKS and f"{key}.reason" in m:
         ci = m[f"{key}.reason"]
     gpu_hours = ""
-    if m.has(f"{key}.gpu_hours_after"):
+    if f"{key}.gpu_hours_after" in m:
         gpu_hours = f"[{key}.gpu_hours_before] and [{key}.gpu_hours_after] GPU-h"
     return join_parts(f"{difference}{f' ({ci})' if ci else ''}", gpu_hours, sample_sizes)
 
@@ -166,11 +165,11 @@ def _forecast_text(m: Numbers, unit: str) -> str:
     clauses = []
     for name, subject in (("failed_jobs", f"failed {unit}s"), ("infra_failures", "infrastructure failures")):
         key = f"forecast.{name}"
-        if not m.has(f"{key}.high"):
+        if f"{key}.high" not in m:
             clauses.append(f"{subject}: no forecast ({m.value(f'{key}.reason', 'not known')})")
             continue
         bounds = m.span(f"{key}.low", f"{key}.high", format_value=words.count)
-        hits = f"; [{key}.held] of [{key}.tried] past weeks inside" if m.value(f"{key}.tried", 0) else ""
+        hits = f"; [{key}.held] of [{key}.tried] past weeks inside" if m.value(f"{key}.tried") else ""
         clauses.append(f"[{key}.expected] {subject} (90% PI {bounds}{hits})")
     return f"Next week: {', '.join(clauses)}."
 
@@ -182,7 +181,7 @@ def _list_test_notes(m: Numbers, unit: str) -> list[str]:
             "computes both sides from the raw data, so no change comes from another version."
         )
     ]
-    if m.has("changes.failure_share.follow_up_s"):
+    if "changes.failure_share.follow_up_s" in m:
         follow_up = "[changes.failure_share.follow_up_s]"
         notes.append(
             f"Failed {unit}s: the failure share of {unit}s that started at least {follow_up} before the end of their "
@@ -201,7 +200,7 @@ def _list_test_notes(m: Numbers, unit: str) -> list[str]:
             f"The variation between parts is known from {FEWEST_PARTS} earlier parts on; until then, rates and shares "
             "have no verdict."
         )
-    if m.has("changes.suspect_nodes.p_value"):
+    if "changes.suspect_nodes.p_value" in m:
         notes.append(
             "Suspect nodes have excess failures; both sides cover equally long times. A node is new if it fails more "
             "often in the last part than before, not because it was observed longer; it is gone if it no longer has "

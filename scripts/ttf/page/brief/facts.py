@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from ttf.display.brief_model import Fact
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 
@@ -20,11 +20,10 @@ _CAUSES = {
 LONGEST_WORDS = 120
 
 
-@fill_numbers
 def subtitle(m: Numbers, trace_info: Mapping) -> str:
     """Return "How reliably its jobs ran, 1 March to 7 June 2025 (99 days)"."""
     subject = f"How reliably its {trace_info['unit']}s {'ran' if trace_info['gives'] == 'jobs' else 'served'}"
-    if not m.has("period.days"):
+    if "period.days" not in m:
         return subject
     days, dates = "[period.days day]", period(m, trace_info)
     return f"{subject}, {dates} ({days})" if dates else f"{subject}, over {days}"
@@ -47,15 +46,14 @@ def _format_dates(first_s: int, last_s: int, zone: str) -> str:
     return f"{start}{'' if first.year == last.year else f' {first.year}'} to {end}"
 
 
-@fill_numbers
 def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
     """Return the fields of the page's header: counts, time at risk, and what counts as a failure."""
     has_jobs = trace_info["gives"] == "jobs"
     items = _job_facts(m, trace_info) if has_jobs else _component_facts(m, trace_info)
     basis = m.value("sizes.basis", "proxy" if has_jobs else "component")
-    has_reasons = basis == "proxy" and m.has("taxonomy.trials")
+    has_reasons = basis == "proxy" and "taxonomy.trials" in m
     causes = "failure reasons read from the records" if has_reasons else _CAUSES[basis]
-    if basis == "event" and m.has("node_errors.codes"):
+    if basis == "event" and "node_errors.codes" in m:
         causes = "cause by state, health event or log of the node"
     failures = ", ".join(trace_info.get("failure_words", ())) or "every recorded failure"
     label = f"Failure by {'recorded state' if has_jobs else 'record'}; {causes}"
@@ -64,26 +62,26 @@ def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
 
 def _job_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
     unit = trace_info["unit"]
-    result = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
+    result = "with a result" if m.value("outcomes.unknown.jobs") else "ended"
     items = [Fact(f"{words.capitalise(unit)}s", "[data.jobs]", f"[outcomes.ended] {result}")]
     if not m.size.is_gpu:
-        items += [Fact("Nodes", "[data.nodes]")] if m.has("data.nodes") else []
-    elif m.has("data.gpus"):
+        items += [Fact("Nodes", "[data.nodes]")] if "data.nodes" in m else []
+    elif "data.gpus" in m:
         items.append(Fact("GPUs", "[data.gpus]", "on [data.nodes node]"))
-    elif m.value("occupancy.gpus", 0):
+    elif m.value("occupancy.gpus"):
         items.append(Fact("GPUs", "[occupancy.gpus]", "seen in use on [occupancy.servers node]"))
-    if m.has("lost_work.gpu_hours"):
+    if "lost_work.gpu_hours" in m:
         items.append(Fact("GPU time", "[lost_work.gpu_hours]", "GPU-hours"))
-    if m.has("data.users"):
+    if "data.users" in m:
         owners_key = "concentration.account.owners"
-        accounts = f"in [{owners_key} account]" if m.has(owners_key) else ""
+        accounts = f"in [{owners_key} account]" if owners_key in m else ""
         items.append(Fact("Users", "[data.users]", accounts))
     return items
 
 
 def _component_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
     unit = trace_info["unit"]
-    if not m.has("durations.units"):
+    if "durations.units" not in m:
         return [
             Fact("Outages", "[data.outages]", f"of [data.units_with_outage {unit}]; the number observed is unknown")
         ]
@@ -93,6 +91,6 @@ def _component_facts(m: Numbers, trace_info: Mapping) -> list[Fact]:
         Fact("Failures", "[durations.failures]", "" if trace_info["subject"] == unit else durations),
     ]
     # Units that were never at risk have no exposure.
-    if m.has("mttf.node_days"):
+    if "mttf.node_days" in m:
         items.append(Fact("Time at risk", "[mttf.node_days]", f"{unit}-days"))
     return items

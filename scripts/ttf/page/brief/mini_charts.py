@@ -38,7 +38,7 @@ def outcome_bar(m: Numbers) -> dict | None:
 
 def failed_time_bar(m: Numbers) -> dict | None:
     """Return a bar of failed GPU time by cause, or of GPU time by outcome if no cause is recorded."""
-    if m.has("failed_time.infra.share"):
+    if "failed_time.infra.share" in m:
         limit, infra, rest = (m[f"failed_time.{part}.share"] for part in ("limit", "infra", "other"))
         return bar(("time limit", limit, "c3"), ("infrastructure", infra, "c-infra"), ("other", rest, "c-failure"))
     outcomes = ("failure", "success", "cancelled", "unknown", "running")
@@ -54,7 +54,7 @@ def failed_time_bar(m: Numbers) -> dict | None:
 def rate_line(m: Numbers, inputs: Tables) -> dict | None:
     """Return a line of the failure rate in rolling windows, as points [day, rate, low, high]."""
     name = "failure_rate_over_time"
-    if name not in inputs or not m.has("sizes.over_time.last"):
+    if name not in inputs or "sizes.over_time.last" not in m:
         return None
     bounds = [pl.coalesce(f"ci_{end}_clustered", f"ci_{end}") for end in ("low", "high")]
     windows = inputs[name].filter(by="all").drop_nulls(["to_day", "failures_per_1000_node_days", "ci_high"])
@@ -62,13 +62,13 @@ def rate_line(m: Numbers, inputs: Tables) -> dict | None:
     if len(points) < 2:
         return None
     # The rate of the tile may cover large jobs only.
-    scope = ", all sizes" if m.value("sizes.rate.above_gpus", 0) else ""
+    scope = ", all sizes" if m.value("sizes.rate.above_gpus") else ""
     return {"kind": "line", "points": _thin(points), "last": f"{words.number(m['sizes.over_time.last'])} last{scope}"}
 
 
 def mttf_curve(m: Numbers, inputs: Tables) -> dict | None:
     """Return a curve of MTTF by job size, measured with its interval and projected, for logarithmic axes."""
-    if "mttf_by_gpus" not in inputs or not m.has("ettr.mttf_s"):
+    if "mttf_by_gpus" not in inputs or "ettr.mttf_s" not in m:
         return None
     sizes = inputs["mttf_by_gpus"]
     bounds = [pl.coalesce(f"ci_{end}_clustered_s", f"ci_{end}_s") for end in ("low", "high")]
@@ -85,7 +85,7 @@ def mttf_curve(m: Numbers, inputs: Tables) -> dict | None:
 
 def scheduled_time_bar(m: Numbers) -> dict | None:
     """Return a bar of the productive time and the overhead of a run at the target size, if both are known."""
-    if not m.has("ettr.wall.overhead_s"):
+    if "ettr.wall.overhead_s" not in m:
         return None
     times = {name: m[f"ettr.wall.{name}_s"] for name in ("productive", "overhead")}
     total = sum(times.values())

@@ -61,8 +61,8 @@ def strata_json(table: pl.DataFrame, tile_names: Collection[str], m: Numbers, tr
     table: STRATA; tile_names: the tiles that the page shows. Above MOST_BYTES, the smallest strata are left out.
     """
     overall = [_stratum_numbers(row) for row in table.filter(stratum_by="all").iter_rows(named=True)]
-    tile_names = [name for name, key in KEY_BY_TILE.items() if name in tile_names and overall[0].has(key)]
-    if "when" in tile_names and (statement_rules.r6_ends_unknown(m) or not m.has(KEY_BY_TILE["when"])):
+    tile_names = [name for name, key in KEY_BY_TILE.items() if name in tile_names and key in overall[0]]
+    if "when" in tile_names and (statement_rules.r6_ends_unknown(m) or KEY_BY_TILE["when"] not in m):
         tile_names.remove("when")  # The tile shows the range of the mean, or no time.
     strata = select_eligible(table)
     while strata.height and tile_names:

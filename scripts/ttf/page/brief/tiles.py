@@ -10,16 +10,14 @@ from ttf.display.brief_model import FEW, SHOWN, WITHHELD, Tile
 from ttf.display.metrics import Tables
 from ttf.display.phrases import (
     cost_text,
-    fill_numbers,
     fraction,
     hazard_scale,
-    is_fraction,
     is_repaired,
     join_parts,
     noun,
     split_duration,
 )
-from ttf.display.trace_numbers import Numbers
+from ttf.display.trace_numbers import Numbers, find_bounds
 from ttf.engine import words
 from ttf.engine.size_unit import GPU
 from ttf.page.brief import mini_charts
@@ -31,7 +29,6 @@ MANY_WITHOUT_GPU = 0.1
 _MISSING_ENDS = "[without_end.without_end] of [without_end.failures failure]"
 
 
-@fill_numbers
 def tiles(m: Numbers, inputs: Tables, trace_info: Mapping) -> tuple[Tile, ...]:
     make = _job_tiles if trace_info["gives"] == "jobs" else _component_tiles
     return tuple(tile for tile in make(m, inputs, trace_info) if tile)
@@ -65,40 +62,40 @@ def _component_tiles(m: Numbers, inputs: Tables, trace_info: Mapping) -> list[Ti
 def failure_rate(m: Numbers, unit: str, targets: Mapping) -> Tile:
     name, key = "failure_rate", "outcomes.failure_share"
     title, link = f"{words.capitalise(unit)} failure rate", "outcomes"
-    if not m.has(key):
+    if key not in m:
         return Tile(name, title, WITHHELD, CANNOT, means=f"No {unit} has ended in success or failure.", link=link)
     means = f"Cancelled, running and waiting {unit}s are not counted."
-    if is_fraction(m, key):
-        means = f"About {fraction(m, key)} ended {unit}s failed."
-    if m.value("outcomes.timeouts", 0):
+    if share := fraction(m, key):
+        means = f"About {share} ended {unit}s failed."
+    if m.value("outcomes.timeouts"):
         means = (
             f"Excluding the [outcomes.timeouts {unit}] that reached a time limit: "
             "[outcomes.failure_share_without_timeout]."
         )
     if statement_rules.r9_few_ended(m):
         means = f"Only [outcomes.ended_share] of [data.jobs] {unit}s ended with a recorded result."
-        if m.has("outcomes.failure_share_at_least"):
+        if "outcomes.failure_share_at_least" in m:
             bounds = m.span("outcomes.failure_share_at_least", "outcomes.failure_share_at_most")
             means += f" Including those with an unknown result: {bounds}."
     return Tile(
         *(name, title, _state(m.value("outcomes.failure.jobs", 0)), f"[{key}]", f"of ended {unit}s"),
-        interval=join_parts(m.keyed_interval("outcomes.failure_share_{}"), "n = [outcomes.ended]"),
+        interval=join_parts(m.interval(key, missing=""), "n = [outcomes.ended]"),
         means=means,
         badge=_badge_few_ended(m) or _badge_few_failures(m.value("outcomes.failure.jobs", 0)),
         link=link,
         mini=mini_charts.outcome_bar(m),
-        target=_target_text(m, key, targets, "failure_rate", words.share, "outcomes.failure_share_{}", le),
+        target=_target_text(m, key, targets, "failure_rate", words.share, le),
     )
 
 
 def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     key = "lost_work.failed_gpu_hours_share"
-    if not m.has(key) or statement_rules.r12_few_gpus(m):
+    if key not in m or statement_rules.r12_few_gpus(m):
         return None
-    sample_note = "n = [lost_work.runs attempt]" if m.has("lost_work.runs") else ""
-    if untimed := m.value("lost_work.failed_without_time", 0):
-        verbs = ("lacks", "counts") if untimed == 1 else ("lack", "count")
-        sample_note = "[lost_work.failed_without_time failed attempt] {} a run time and {} as 0".format(*verbs)
+    sample_note = "n = [lost_work.runs attempt]" if "lost_work.runs" in m else ""
+    if m.value("lost_work.failed_without_time"):
+        verbs = "failed attempt lacks a run time and counts|failed attempts lack a run time and count"
+        sample_note = f"[lost_work.failed_without_time {verbs}] as 0"
     bound_sign = "≥ " if statement_rules.is_failed_time_bound(m) else ""
     if m.size == GPU and m.value("data.jobs_without_gpu", 0) > MANY_WITHOUT_GPU * m["data.jobs"]:
         sample_note += f"; [data.jobs_without_gpu {unit}] had no GPU"
@@ -106,7 +103,7 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
         means = (
             f"{words.capitalise(unit)}s still running account for [outcomes.running.gpu_hours_share] of the GPU time."
         )
-    elif m.has("failed_time.infra.share"):
+    elif "failed_time.infra.share" in m:
         cause = max(("limit", "infra", "other"), key=lambda part: m[f"failed_time.{part}.share"])
         subjects = {"limit": "Time limits", "infra": "Infrastructure failures", "other": "Other failures"}
         means = f"{subjects[cause]} account for [failed_time.{cause}.share] of it."
@@ -117,12 +114,12 @@ def failed_gpu_time(m: Numbers, unit: str, targets: Mapping) -> Tile | None:
     return Tile(
         *("failed_gpu_time", "GPU time in failed attempts", SHOWN, bound_sign + f"[{key}]"),
         "of [lost_work.gpu_hours] GPU-h",
-        interval=join_parts(m.keyed_interval(f"{key}_ci_{{}}"), sample_note),
+        interval=join_parts(m.interval(key, missing=""), sample_note),
         means=means,
         badge="lower bound" if bound_sign else _badge_few_ended(m),
         link="lost",
         mini=mini_charts.failed_time_bar(m),
-        target=_target_text(m, key, targets, "failed_gpu_time", words.share, f"{key}_ci_{{}}", le),
+        target=_target_text(m, key, targets, "failed_gpu_time", words.share, le),
     )
 
 
@@ -130,12 +127,12 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
     name, link, key = "node_rate", "nodes", "sizes.rate.failures_per_1000_node_days"
     is_any_failure = statement_rules.r1_cause_unknown(m)
     title = "Failure rate per node" if is_any_failure else "Infrastructure failure rate"
-    if m.value("sizes.basis", "component" if m.has("data.outages") else "") == "component":
+    if m.value("sizes.basis", "component" if "data.outages" in m else "") == "component":
         title = f"Failure rate per {unit}"
     rate_unit = f"per 1,000 {unit}-days"
-    if not m.has(key) and not m.has("sizes.rate.ci_high"):
+    if key not in m and "sizes.rate.ci_high" not in m:
         unknown = f"the number of {unit}s observed is unknown"
-        reason = m.value("sizes.rate.reason", unknown if m.has("data.outages") else "no node was seen in use")
+        reason = m.value("sizes.rate.reason", unknown if "data.outages" in m else "no node was seen in use")
         return Tile(name, title, WITHHELD, CANNOT, means=f"{words.capitalise(reason)}.", link=link)
     failures = m["sizes.rate.failures"]
     if statement_rules.r7_no_failures(m):
@@ -160,12 +157,12 @@ def node_rate(m: Numbers, inputs: Tables, targets: Mapping, unit: str = "node", 
     means += _gpus_a_node_note(m)
     return Tile(
         *(name, title, _state(failures), f"[{key}]", rate_unit),
-        interval=join_parts(m.keyed_interval("sizes.rate.ci_{}", confidence=confidence), sample_note),
+        interval=join_parts(m.interval(key, confidence, missing=""), sample_note),
         means=means,
         badge="any failure" if is_any_failure else _badge_few_failures(failures) or _badge_bound(m, "lower bound"),
         link=link,
         mini=mini_charts.rate_line(m, inputs),
-        target=_target_text(m, key, targets, "node_rate", words.number, "sizes.rate.ci_{}", le),
+        target=_target_text(m, key, targets, "node_rate", words.number, le),
     )
 
 
@@ -192,19 +189,19 @@ def mttf_at_target(m: Numbers, inputs: Tables, targets: Mapping) -> Tile:
     if statement_rules.r5_measured_differs(m):
         badge = "measured differs"
         meaning = "[sizes.check.observed failure] observed, [sizes.check.expected] expected"
-        if m.has("ettr.measured_rate.mttf_s"):
+        if "ettr.measured_rate.mttf_s" in m:
             meaning += "; the observed MTTF is [ettr.measured_rate.mttf_s]"
         meaning += "."
     meaning += _gpus_a_node_note(m)
     targets_s = {"mttf_h": 3600 * targets["mttf_h"]} if "mttf_h" in targets else {}
     return Tile(
         *("mttf", title, _state(failures), f"{'≤ ' if statement_rules.r14_lower_bound(m) else ''}{value}", unit),
-        interval=join_parts(_format_rate_interval(m, "ettr.mttf_{}_s", "ettr.mttf_s"), basis),
+        interval=join_parts(_format_rate_interval(m), basis),
         means=meaning,
         badge=badge,
         link=link,
         mini=mini_charts.mttf_curve(m, inputs),
-        target=_target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, "ettr.mttf_{}_s", ge),
+        target=_target_text(m, "ettr.mttf_s", targets_s, "mttf_h", words.duration, ge),
     )
 
 
@@ -216,30 +213,30 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         means = "Enter a failure rate in the planner."
         return Tile("ettr", title, WITHHELD, CANNOT, "", unmet, means, "not estimated", link)
     model, key = f"ettr.{m['ettr.by']}", statement_rules.ettr_key(m)
-    failures, bound_keys = m.n(f"{model}.wall_clock_ettr") or 0, f"{key}_ci_{{}}"
+    failures = m.n(f"{model}.wall_clock_ettr") or 0
     name = key.rpartition(".")[2]
     is_scheduled = name == "scheduled_ettr"
     time_base = "of scheduled time" if is_scheduled else "of wall-clock time"
     title = f"{'Scheduled' if is_scheduled else 'Wall-clock'} {title}"
     if statement_rules.r13_long_runs_differ(m):
-        failures, bound_keys, badge = m["ettr.measured_target.runs"], "ettr.measured_target.ci_{}", "measured"
+        failures, badge = m["ettr.measured_target.runs"], "measured"
         sizes = m.span("ettr.measured_target.gpus_low", "ettr.measured_target.gpus_high")
-        ci = join_parts(m.keyed_interval(bound_keys), f"[ettr.measured_target.runs run] of {sizes} GPUs")
+        ci = join_parts(m.interval(key, missing=""), f"[ettr.measured_target.runs run] of {sizes} GPUs")
         expected = m.span("ettr.measured_target.expected_low", "ettr.measured_target.expected_high")
         means = f"The model expects {expected} of these runs."
         means += " Each start waited [ettr.measured_target.queue_s] in the queue."
     else:
-        ci = m.keyed_interval(bound_keys, confidence="90")
-        interruptions = f"[{model}.interruptions] interruptions" if m.has(f"{model}.interruptions") else ""
+        ci = m.interval(key, "90", missing="")
+        interruptions = f"[{model}.interruptions] interruptions" if f"{model}.interruptions" in m else ""
         ci, badge, means = join_parts(ci, interruptions), _badge_few_failures(failures), ""
-        if m.value(f"{model}.queue_s", 0):
+        if m.value(f"{model}.queue_s"):
             means = f"Each start queues [{model}.queue_s]; the wall-clock ETTR is [{model}.wall_clock_ettr]."
         if statement_rules.is_projection(m):
             badge = "projection"
         badge = badge or _badge_bound(m, "at best")
         if statement_rules.r5_measured_differs(m):
             badge = "measured differs"
-            if m.has("ettr.measured_rate.scheduled_ettr"):
+            if "ettr.measured_rate.scheduled_ettr" in m:
                 means += " With the measured MTTF it is [ettr.measured_rate.scheduled_ettr] of scheduled time."
     means += " Checkpoint times are assumed."
     return Tile(
@@ -249,7 +246,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         badge=badge,
         link=link,
         mini=None if badge == "measured" else mini_charts.scheduled_time_bar(m),
-        target=_target_text(m, key, targets, name, words.share, bound_keys, ge),
+        target=_target_text(m, key, targets, name, words.share, ge),
     )
 
 
@@ -259,9 +256,8 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
     if statement_rules.r6_ends_unknown(m):
         return _mean_time_range(m, trace_info, link)
     key = "outcomes.failure.runtime_median_s"
-    if m.has(key):
+    if key in m:
         value, unit_text = split_duration(m, key)
-        bound_keys = "outcomes.failure.runtime_median_{}_s"
         count_key, failures = "outcomes.failure.with_runtime", m["outcomes.failure.with_runtime"]
         means, is_limit = _hazard_sentence(m), m[key] in [m[limit] for limit in statement_rules.limit_keys(m)]
         if is_limit:
@@ -273,22 +269,22 @@ def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None
             )
         return Tile(
             *("when", f"When {unit}s fail", _state(failures), value, f"{unit_text}, median failed {unit}"),
-            interval=join_parts(m.keyed_interval(bound_keys, key), f"n = [{count_key} failure]"),
+            interval=join_parts(m.interval(key, missing=""), f"n = [{count_key} failure]"),
             means=means,
             badge="time limit" if is_limit else _badge_few_ended(m),
             link=link,
             mini=mini,
         )
-    table, group, key, lasting = SURVIVAL_AT, "survival.1y", "survival.1y.survival", "last a year"
+    table, key, lasting = SURVIVAL_AT, "survival.1y.survival", "last a year"
     if is_repaired(trace_info):
-        table, group, key, lasting = OUTAGE_FREE, "free.1y", "free.1y.share", "go a year without outage"
+        table, key, lasting = OUTAGE_FREE, "free.1y.share", "go a year without outage"
         # The survival curve is of gaps between outages and does not show this share.
         mini = None
-    if m.has(key):
+    if key in m:
         unit_text = f"of {words.plural_noun(noun(table, trace_info))} {lasting}"
         return Tile(
             *("when", f"When {unit}s fail", SHOWN, f"[{key}]", unit_text),
-            interval=join_parts(m.keyed_interval(f"{group}.ci_{{}}"), "[survival.events failure]"),
+            interval=join_parts(m.interval(key, missing=""), "[survival.events failure]"),
             means=_hazard_sentence(m, hazard_scale(trace_info)),
             link=link,
             mini=mini,
@@ -314,37 +310,37 @@ def _mean_time_range(m: Numbers, trace_info: Mapping, link: str) -> Tile:
 
 def annual_rate(m: Numbers, unit: str) -> Tile | None:
     key = "afr.afr"
-    if not m.has(key):
+    if key not in m:
         return None
     return Tile(
         *("afr", "Annual failure rate", _state(m["afr.failures"]), f"[{key}]%", f"of {words.plural_noun(unit)} a year"),
-        interval=join_parts(m.keyed_interval("afr.ci_{}"), "[afr.failures failure]"),
+        interval=join_parts(m.interval(key, missing=""), "[afr.failures failure]"),
         means="Observed for [period.days day], scaled to a year.",
         link="time-to-failure",
     )
 
 
 def mean_time_to_failure(m: Numbers, trace_info: Mapping) -> Tile | None:
-    if not m.has("mttf.mttf_s"):
+    if "mttf.mttf_s" not in m:
         return None
     (value, unit_text), trend = split_duration(m, "mttf.mttf_s"), _format_hazard_trend(m, hazard_scale(trace_info))
     return Tile(
         *("mttf", "Mean time to failure", _state(m["mttf.events"]), value, f"{unit_text} of service"),
-        interval=join_parts(m.keyed_interval("mttf.ci_{}_s", "mttf.mttf_s"), "[mttf.events failure]"),
+        interval=join_parts(m.interval("mttf.mttf_s", missing=""), "[mttf.events failure]"),
         means=f"Time at risk divided by failures, over all {trace_info['unit']}s. {trend}".strip(),
         link="time-to-failure",
     )
 
 
 def repair_time(m: Numbers) -> Tile | None:
-    if not m.has("repair.median_s"):
+    if "repair.median_s" not in m:
         return None
     value, unit_text = split_duration(m, "repair.median_s")
     is_skewed = m.value("outages.repair.longest_share", 0.0) > statement_rules.MOSTLY
     share = "; the longest tenth of the outages hold [outages.repair.longest_share] of the time down" * is_skewed
     return Tile(
         *("repair", "Time to repair", SHOWN, value, f"{unit_text}, median"),
-        interval=f"All {words.count(m.n('repair.median_s'))} recorded repairs counted",
+        interval="All [repair.median_s:n] recorded repairs counted",
         means=f"The mean is [repair.mean_s]{share}.",
         link="nodes",
     )
@@ -352,27 +348,26 @@ def repair_time(m: Numbers) -> Tile | None:
 
 def availability(m: Numbers) -> Tile | None:
     key = "outages.up.availability"
-    if not m.has(key):
+    if key not in m:
         return None
-    bound_keys = _bound_keys(m, "outages.up.ci_{}")
+    bounds = _find_closed_bounds(m, key)
     return Tile(
         *("availability", "Availability", SHOWN, f"[{key}:near_one]", "of the observed time"),
-        interval=f"95% CI {m.span(*bound_keys, format_value=words.near_one)}" if all(map(m.has, bound_keys)) else "",
+        interval=f"95% CI {m.span(*bounds, format_value=words.near_one)}" if bounds else "",
         means="The rest is the time down of [outages.outages outage].",
         link="outages",
     )
 
 
-@fill_numbers
 def nodes_with_excess(m: Numbers) -> Tile | None:
-    if not m.value("lemons.tested", 0):
+    if not m.value("lemons.tested"):
         return None
     name, title, link = "excess", "Nodes with excess failures", "nodes"
     if statement_rules.r11_no_power(m):
         means = f"{words.capitalise(statement_rules.cannot_tell(m))}."
         return Tile(name, title, WITHHELD, CANNOT, means=means, link=link)
     means = "No node has significantly more failures than expected."
-    if m.has("lemons.share_of_failures") and m["lemons.lemons"]:
+    if "lemons.share_of_failures" in m and m["lemons.lemons"]:
         means = "They account for [lemons.share_of_failures] of the failures."
     method = "False-discovery rate controlled over the nodes tested"
     return Tile(name, title, SHOWN, "[lemons.lemons]", "of [lemons.tested] tested", method, means, link=link)
@@ -386,7 +381,7 @@ def _hazard_sentence(m: Numbers, since: str = "with age") -> str:
     change = "decreases" if verdict == "falls" else "increases"
     if m.value("lifetimes.verdict_within", "") != verdict:
         return f"Overall, the hazard {change} {since}; groups with different constant rates can look the same."
-    shape = " (Weibull shape [lifetimes.shape_within] within groups)" if m.has("lifetimes.shape_within") else ""
+    shape = " (Weibull shape [lifetimes.shape_within] within groups)" if "lifetimes.shape_within" in m else ""
     return f"The hazard {change} {since}{shape}: no single MTTF fits all ages."
 
 
@@ -395,12 +390,11 @@ def _format_hazard_trend(m: Numbers, since: str) -> str:
     return f"The hazard {change} {since}." if change else ""
 
 
-def _format_rate_interval(m: Numbers, pattern: str, estimate_key: str) -> str:
-    low_key, high_key = pattern.format("low"), pattern.format("high")
-    if not m.has(low_key) or not m.has(high_key):
+def _format_rate_interval(m: Numbers) -> str:
+    if not (bounds := _find_closed_bounds(m, "ettr.mttf_s")):
         return ""
-    proviso = "" if m.has("sizes.rate.ci_low_clustered") else " if independent"
-    return f"90% CI {m.span(low_key, high_key, estimate_key)}{proviso}"
+    proviso = "" if "sizes.rate.ci_low_clustered" in m else " if independent"
+    return f"90% CI {m.span(*bounds, 'ettr.mttf_s')}{proviso}"
 
 
 def _badge_bound(m: Numbers, badge: str) -> str:
@@ -428,23 +422,22 @@ def _target_text(
     targets: Mapping,
     name: str,
     format_value: Callable[[float], str],
-    bounds: str,
     is_met: Callable[[float, float], bool],
 ) -> str:
-    """Return whether the target is met, and whether the interval includes it. bounds: pattern of the keys of both."""
+    """Return whether the target is met, and whether the interval includes it."""
     if name not in targets:
         return ""
     target = targets[name]
     text = f"target {format_value(target)}: {'met' if is_met(m[key], target) else 'missed'}"
-    low, high = _bound_keys(m, bounds)
-    if not m.has(low) or not m.has(high):
+    bounds = _find_closed_bounds(m, key)
+    if not bounds:
         return f"{text} by the estimate, which has no interval"
-    if m[low] <= target <= m[high]:
+    if m[bounds[0]] <= target <= m[bounds[1]]:
         return f"{text}, but the interval includes it"
     return text
 
 
-def _bound_keys(m: Numbers, pattern: str) -> tuple[str, str]:
-    """Return the keys of the bounds of an interval, the clustered one if it is known."""
-    suffix = "_clustered" if m.has(pattern.format("low_clustered")) else ""
-    return pattern.format(f"low{suffix}"), pattern.format(f"high{suffix}")
+def _find_closed_bounds(m: Numbers, key: str) -> tuple[str, str] | None:
+    """Return the keys of the bounds of a number's interval, the clustered one if it is known, or None."""
+    bounds = next(find_bounds(m, key), None)
+    return (bounds.low, bounds.high) if bounds and bounds.low in m and bounds.high in m else None

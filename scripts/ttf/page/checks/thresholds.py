@@ -1,7 +1,10 @@
 """User-defined thresholds on the numbers of a study, evaluated to one sentence each."""
 
+import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from ttf.display.trace_numbers import Numbers, find_interval
@@ -30,11 +33,12 @@ class Rule:
 
 
 class Subject(NamedTuple):
-    """A trace to evaluate: name, metrics, and key -> reason for withheld numbers."""
+    """A trace to evaluate: name, metrics, key -> reason for withheld numbers, and the folder of its results."""
 
     name: str
     metrics: Mapping[str, Mapping[str, Any]]
     withheld: Mapping[str, str] = {}
+    folder: Path | None = None
 
 
 class Interval(NamedTuple):
@@ -150,10 +154,23 @@ def read_interval(metrics: Mapping[str, Mapping], key: str) -> Interval | None:
 
 def explain_missing(key: str, subject: Subject) -> str:
     """Return why the trace has no number of this key: withheld, blank for a reason, or not recorded."""
-    if key in subject.withheld:
-        return to_single_line(subject.withheld[key]).rstrip(".")
-    reason = subject.metrics.get(f"{key.rpartition('.')[0]}.reason", {})
-    return to_single_line(reason["value"]) if reason else "the records of the trace do not contain it"
+    return to_single_line(find_reason(key, subject) or "the records of the trace do not contain it").rstrip(".")
+
+
+def find_reason(key: str, subject: Subject) -> str:
+    """Return why a number is withheld, or why its cell is blank; "" if there is no such cell.
+
+    The cell is in the row of the table that has another number of the same group.
+    """
+    if key in subject.withheld or key in subject.metrics:
+        return subject.withheld.get(key, "")
+    group, _, name = key.rpartition(".")
+    cell = next((cell for other, cell in subject.metrics.items() if other.rpartition(".")[0] == group), None)
+    if cell is None or subject.folder is None or not cell["source"].endswith(".csv"):
+        return ""
+    with (subject.folder / cell["source"]).open(encoding="utf-8", newline="") as file:
+        row = next(islice(csv.DictReader(file), cell["line"] - 2, None))  # the heading is line 1
+    return "" if row.get(name, "no column") else row.get("reason") or f"blank in {cell['source']}"
 
 
 def _own_words(rule: Rule) -> str:

@@ -68,9 +68,9 @@ class Quantity(NamedTuple):
 
 def _jobs_cell(trace: Trace) -> Cell:
     m = trace.metrics
-    ended = words.count(m.n("outcomes.failure_share")) if m.has("outcomes.failure_share") else "0"
+    ended = words.count(m.n("outcomes.failure_share")) if "outcomes.failure_share" in m else "0"
     largest = ""
-    if m.has("states.gpu.gpus_max"):
+    if "states.gpu.gpus_max" in m:
         largest = f"largest: {words.plural(m['states.gpu.gpus_max'], m.size)}"
     return replace(_number_cell(m, "data.jobs", words.count), note=f"{ended} ended", scope=largest)
 
@@ -91,7 +91,7 @@ def _wait_cell(trace: Trace) -> Cell:
 def _mttf_cell(trace: Trace) -> Cell:
     """Return the mean time to failure of all jobs or components, or its range if few ends are recorded."""
     m, basis = trace.metrics, JOBS if trace.has_jobs else f"{words.plural_noun(trace.info['unit'])} in service"
-    if m.has("mttf.range.low_s"):
+    if "mttf.range.low_s" in m:
         low, high = m["mttf.range.low_s"], m["mttf.range.high_s"]
         return Cell(words.time_range(low, high, high), "range", m["mttf.range.why"], basis=basis)
     is_few = statement_rules.r8_few(m.value("mttf.events", 0))
@@ -118,7 +118,7 @@ def _rate_cell(trace: Trace) -> Cell:
     size = f"jobs > {words.plural(above, m.size)}" if above else "jobs of all sizes"
     source = {"state": "states", "event": "health events"}.get(m["sizes.basis"], m["sizes.basis"])
     basis = f"{size}, by {source}"
-    has_mean = cell.value and m.has("sizes.rate.days_per_failure")
+    has_mean = cell.value and "sizes.rate.days_per_failure" in m
     mean = f"MTTF of a node: {words.number(m['sizes.rate.days_per_failure'])} days; " if has_mean else ""
     return replace(cell, basis=basis, scope=f"{mean}{basis}")
 
@@ -126,7 +126,7 @@ def _rate_cell(trace: Trace) -> Cell:
 def _ettr_cell(trace: Trace) -> Cell:
     m = trace.metrics
     cell = _tile_cell(trace, "ettr", words.share)
-    if not cell.value or not m.has("ettr.assumed.size_of_the_run"):
+    if not cell.value or "ettr.assumed.size_of_the_run" not in m:
         return cell
     base = "scheduled time" if statement_rules.ettr_key(m).endswith("scheduled_ettr") else "wall-clock time"
     run = f"{statement_rules.target(m)}, {m.value('ettr.assumed.work_of_the_run', 0) / 86_400:g} days"
@@ -136,11 +136,11 @@ def _ettr_cell(trace: Trace) -> Cell:
 
 def _outage_cell(trace: Trace, key: str, format_value: Callable[[float], str]) -> Cell:
     m = trace.metrics
-    if not m.value("outages.outages", 0):
+    if not m.value("outages.outages"):
         return Cell(reason="no outages are recorded", placeholder="not recorded")
     is_few = statement_rules.r8_few(m["outages.outages"])
     cell = _number_cell(m, key, format_value, is_few, reason="the observed units are unknown")
-    planned = f"planned outages {'included' if m.has('outages.planned.outages') else 'not recorded'}"
+    planned = f"planned outages {'included' if 'outages.planned.outages' in m else 'not recorded'}"
     return replace(cell, scope=f"of a {m['outages.unit']}", basis=f"{m['outages.unit']}s, {planned}")
 
 
@@ -206,7 +206,7 @@ def _tile_cell(trace: Trace, name: str, format_value: Callable[[float], str]) ->
 def _number_cell(
     m: Numbers, key: str, format_value: Callable[[float], str], is_few: bool = False, reason: str = NO_NUMBER
 ) -> Cell:
-    if not m.has(key):
+    if key not in m:
         return Cell(reason=reason)
     low, high, cluster_by = find_interval(m, key) or (None, None, "")
     if low is None or high is None:

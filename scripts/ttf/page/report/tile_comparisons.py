@@ -31,8 +31,8 @@ def _select_alike(published: pl.DataFrame, tile: str, trace: Trace) -> Iterator[
         basis = "infra" if m.value("sizes.basis", "proxy") in ("event", "state") else ""
     trace_values = {
         "unit": trace.info["unit"] if basis == "component" else "node",
-        "node_gpus": m.value("sizes.node_gpus", None),
-        "gpus": m.value("ettr.assumed.size_of_the_run", None) if m.size == GPU else None,
+        "node_gpus": m.value("sizes.node_gpus"),
+        "gpus": m.value("ettr.assumed.size_of_the_run") if m.size == GPU else None,
     }
     for row in published.filter(pl.col("trace") != trace.name, tile=tile, basis=basis).iter_rows(named=True):
         if all(row[name] in (None, value) for name, value in trace_values.items()):

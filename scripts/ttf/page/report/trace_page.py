@@ -23,7 +23,6 @@ from ttf.display.brief_model import WITHHELD
 from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Line
-from ttf.display.trace_numbers import make_handle_filter
 from ttf.engine import words
 from ttf.engine.checkout import name_workflow_file
 from ttf.engine.contract import Table
@@ -37,7 +36,7 @@ from ttf.page.report.citation import Citation
 from ttf.page.report.scorecard_section import TraceFindings
 
 _STAGE_SECTIONS = {"quality": ["sections/data", "sections/quality"]}
-_FORMATTERS = ("count", "number", "share", "duration", "plural", "part", "wait", "p_value")
+_FORMATTERS = ("count", "number", "share", "duration", "plural")
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def environment(templates: Path, analysis_folders: Iterable[Path] = ()) -> jinja
         undefined=jinja2.StrictUndefined,
         autoescape=False,  # the output is Markdown; texts go through the filters md and label
     )
-    jinja.filters |= {name: make_handle_filter(getattr(words, name)) for name in _FORMATTERS}
+    jinja.filters |= {name: getattr(words, name) for name in _FORMATTERS}
     jinja.filters |= {
         "md": words.markdown,
         "label": lambda text: f"<bdi>{words.label(text)}</bdi>",
@@ -214,13 +213,14 @@ class TracePage:
                 lines += parts
         for name in self._pages:
             lines += self._call_page_function(name, "lines")
-        return heads, lines + quality_lines.lines(self.trace, self.m)
+        return heads, lines + phrases.fill_slots(quality_lines.lines(self.trace, self.m), self.m)
 
     def _call_page_function(self, analysis: str, part: str) -> list:
         """Return, as a list, what a function of an analysis' page.py gives, in its size unit; empty if nothing."""
         page = vars(self._pages[analysis])
         content = (page[part](self.trace, self.m) if part in page else None) or []
-        parts = phrases.convert_units(content if isinstance(content, list) else [content], self._size_unit(analysis))
+        filled = phrases.fill_slots(content if isinstance(content, list) else [content], self.m)
+        parts = phrases.convert_units(filled, self._size_unit(analysis))
         return [replace(item, file=self._source_file(analysis, "page.py")) for item in parts]
 
     def _source_file(self, analysis: str, name: str) -> str:
@@ -303,7 +303,7 @@ class TracePage:
 
         The size unit is converted in the template, before text of the trace enters.
         """
-        text = self._render_template(name)
+        text = phrases.to_markdown(self._render_template(name), self.m)
         analysis, _, template = name.partition("/")
         mark = self._macros.file_mark(self._source_file(analysis, f"{template}.qmd"))
         return f"{raw_block(mark)}{text}" if text.strip() else ""

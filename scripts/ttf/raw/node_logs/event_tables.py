@@ -40,12 +40,12 @@ def parse_csv(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     blanks = {name: pl.lit(None, pl.String) for name in COLUMNS if name not in indices}
     frame = frame.with_columns(**blanks, own_kind=pl.lit(None, pl.String))
     texts = {name: pl.when(pl.col(name) != "").then(name) for name in COLUMNS}
-    return frame.with_columns(**texts).with_columns(severity=read_severity("severity")).select(*SCHEMA)
+    return frame.with_columns(**texts).with_columns(severity=read_severity()).select(*SCHEMA)
 
 
-def read_severity(column: str) -> pl.Expr:
-    """Return error, warning or info for a word of a monitor; null for other words."""
-    word = pl.col(column).str.strip_chars().str.to_lowercase()
+def read_severity() -> pl.Expr:
+    """Return error, warning or info for a monitor's word of severity; null for other words."""
+    word = pl.col("severity").str.strip_chars().str.to_lowercase()
     return word.replace_strict(_SEVERITY_BY_WORD, default=None, return_dtype=pl.String)
 
 
@@ -90,7 +90,7 @@ def _tabulate_events(documents: Iterable[tuple[int, Any]], node: str | None) -> 
         cells = [_read_event(event, node) for event in events] or [{"node": kind and node, "own_kind": kind}]
         rows += [{"line": line, **dict.fromkeys(SCHEMA.keys() - {"line"}), **event} for event in cells]
     frame = pl.DataFrame(rows, schema=SCHEMA)
-    return frame.with_columns(severity=read_severity("severity"))
+    return frame.with_columns(severity=read_severity())
 
 
 def _parse_json_or_none(line: str) -> Any:

@@ -28,7 +28,7 @@ class Part:
         return int(self.spans["inside"].sum())
 
 
-def split_parts(outages: pl.DataFrame, exposure: pl.DataFrame, groups: bool = True) -> Iterator[Part]:
+def split_parts(outages: pl.DataFrame, exposure: pl.DataFrame) -> Iterator[Part]:
     """Yield all units, then each group by name if there are several; each with all, then with unplanned outages.
 
     Unplanned ones have a part only if some are planned. outages: OUTAGE_COLUMNS_READ. exposure: EXPOSURE_COLUMNS_READ.
@@ -36,7 +36,7 @@ def split_parts(outages: pl.DataFrame, exposure: pl.DataFrame, groups: bool = Tr
     group_sizes = exposure.drop_nulls("group").group_by("group").agg(units=pl.col("unit_id").n_unique())
     largest = group_sizes.sort("units", "group", descending=[True, False])["group"].head(MOST_GROUPS).sort()
     strata = [(ALL, ALL, exposure)]
-    if groups and len(largest) > 1:
+    if len(largest) > 1:
         strata += [("group", group, exposure.filter(group=group)) for group in largest]
     for stratum_by, stratum, watched in strata:
         names = {"stratum_by": stratum_by, "stratum": stratum}

@@ -86,6 +86,13 @@ class Draft:
         values.setdefault(key, None)
         self.missing[path] = text
 
+    def ask_for_outcomes(self, unclear: list[str]) -> None:
+        """Require that each of these words of the status, if any, is moved to an outcome."""
+        if unclear:
+            self.entry["outcomes"]["unclear"] = unclear
+            text = f"move each word to the outcome that it means: {join_names(unclear)}"
+            self.require("outcomes.unclear", text)
+
 
 def draft_mapping(sample: Sample) -> Draft:
     """Return the draft of a table's entry."""
@@ -195,9 +202,7 @@ def _take_status(
     draft.take("status", {"column": name, "first_word": True} if is_phrase else name, comment)
     if states := [word for word in words if "".join(split_name(word.lower())) in TERMS["infra_failures"].split()]:
         draft.entry["infra_failures"] = {"states": states}
-    if unclear := [word for word in words if not outcome_by_word[word]]:
-        outcomes["unclear"] = unclear
-        draft.require("outcomes.unclear", f"move each word to the outcome that it means: {join_names(unclear)}")
+    draft.ask_for_outcomes([word for word in words if not outcome_by_word[word]])
 
 
 def _draft_times(sample: Sample, draft: Draft) -> None:

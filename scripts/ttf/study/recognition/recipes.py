@@ -10,10 +10,10 @@ from ttf.study.recognition.table_sample import Sample
 RECIPES = "config/mappings"
 
 
-def find_recipe(sample: Sample) -> tuple[str, dict] | None:
-    """Return the file and the entry of the recipe by which a table can be read; None if there is none.
+def find_recipe(sample: Sample) -> tuple[str, dict, list[str]] | None:
+    """Return the file and the entry of the recipe by which a table can be read, and states that it does not list.
 
-    The table has all columns of the recipe but the user, no other states, and times in its format.
+    The table has all columns of the recipe but the user, some of its states, and times in its format.
     """
     for path in sorted((CHECKOUT / RECIPES).glob("*.yaml")):
         entry, *_ = load_yaml(path, f"{RECIPES}/{path.name}")["registry"].values()
@@ -21,16 +21,14 @@ def find_recipe(sample: Sample) -> tuple[str, dict] | None:
             continue
         column_by_key = dict(zip(entry["mapping"], list_mapped_columns(entry["mapping"]), strict=True))
         lacking = {key for key, name in column_by_key.items() if name not in sample.rows.columns}
-        if lacking <= {"user"} and _is_readable(sample, entry, column_by_key):
+        if not lacking <= {"user"}:
+            continue
+        listed = {word for words in entry["outcomes"].values() for word in words}
+        states = {*sample.words[column_by_key["status"]].drop_nulls()}
+        starts = sample.rows[column_by_key.get("start") or column_by_key["submit"]]
+        is_time = parse_times(starts, entry.get("times", {}).get("format", AUTOMATIC)).is_not_null()
+        if states & listed and is_mostly(is_time, starts):
             mapping = {key: part for key, part in entry["mapping"].items() if key not in lacking}
-            return f"{RECIPES}/{path.name}", entry | {"mapping": mapping} | sample.options
+            unclear = set() if "*" in listed else states - listed
+            return f"{RECIPES}/{path.name}", entry | {"mapping": mapping} | sample.options, sorted(unclear)
     return None
-
-
-def _is_readable(sample: Sample, entry: dict, column_by_key: dict[str, str]) -> bool:
-    """Return whether the recipe lists all states, and reads most starts."""
-    words = [word for words in entry["outcomes"].values() for word in words]
-    starts = sample.rows[column_by_key.get("start") or column_by_key["submit"]]
-    is_time = parse_times(starts, entry.get("times", {}).get("format", AUTOMATIC)).is_not_null()
-    is_known = "*" in words or bool(sample.words[column_by_key["status"]].drop_nulls().is_in(words).all())
-    return is_known and is_mostly(is_time, starts)

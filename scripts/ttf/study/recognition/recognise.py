@@ -45,7 +45,7 @@ MOST_NEAREST = 3
 LEAST_SHARE = 0.5
 LONGEST_TRACE_NAME = 60
 # Lines of the message about a draft to complete, and the width of those that say what was found.
-MOST_LINES, WIDTH = 10, 160
+MOST_LINES, MOST_KEYS, WIDTH = 10, 5, 160
 # A draft is tried for this many files of a folder.
 MOST_DRAFTS = 5
 
@@ -181,16 +181,15 @@ def format_configuration(recognised: RecognisedTrace) -> str:
 
 def format_missing_keys(recognised: RecognisedTrace, file: Path, data: Path) -> str:
     """Return what a draft found and lacks, in at most MOST_LINES lines; the command is the last."""
-    found = recognised.explanation.splitlines()
-    keys = [f"  {key}: {text}" for key, text in recognised.missing.items()]
-    last = [
-        f"Complete under registry.{recognised.name} in {file}:",
-        *keys,
-        "Then type:",
-        f"  ttf report {shlex.quote(str(data))}",
+    lines = [
+        line if len(line) <= WIDTH else f"{line[:WIDTH].rpartition(' ')[0]} ..."
+        for line in recognised.explanation.splitlines()
     ]
-    lines = [line if len(line) <= WIDTH else f"{line[:WIDTH].rpartition(' ')[0]} ..." for line in found]
-    return "\n".join([*lines[: max(1, MOST_LINES - len(last))], *last])
+    keys = [f"  {key}: {text}" for key, text in recognised.missing.items()]
+    more = [f"  and {len(keys) - MOST_KEYS} more, which are null"] if len(keys) > MOST_KEYS else []
+    heading = f"Complete under registry.{recognised.name} in {file}:"
+    last = [heading, *keys[:MOST_KEYS], *more, "Then type:", f"  ttf report {shlex.quote(str(data))}"]
+    return "\n".join([*lines[: MOST_LINES - len(last)], *last])
 
 
 def find_new_files(recognised: RecognisedTrace, document: Mapping) -> list[str]:

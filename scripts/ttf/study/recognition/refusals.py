@@ -1,6 +1,5 @@
 """Why a file is not read as a table, and what to type next."""
 
-import json
 import re
 import shlex
 from contextlib import closing, suppress
@@ -81,33 +80,13 @@ def _explain_text(head: bytes, file: Path, label: str) -> str:
             f"\n  iconv -f LATIN1 -t UTF-8 {name} > {stem}_utf8.csv\n  ttf report {stem}_utf8.csv"
         )
     if re.match(r'\s*(?:\{\s*["}]|\[\s*[{\[\]])', text):
-        return _explain_json(text, name, stem, label)
+        return (
+            f"{label}: JSON in which no list of jobs is found. Take the list out, a record a line:\n"
+            f"  jq -c '.where.the.list.is[]' {name} > {stem}.jsonl\n  ttf report {stem}.jsonl"
+        )
     if len(line) >= MOST_BYTES - 1:
         return f"{label}: line 1 has more than {MOST_BYTES - 2:,} characters; expected a row with the names of columns."
     return _explain_fixed_width(text, name, stem, label)
-
-
-def _explain_json(text: str, name: str, stem: str, label: str) -> str:
-    """Return the keys of the first record, and the jq line that makes a CSV of such records."""
-    if not re.search(r"[^\s\[\]]", text) or re.search(r'"(jobs|items|runs|records)"\s*:\s*\[\s*\]', text):
-        return f"{label}: the list of jobs is empty. Did the command that wrote it look at the right days and users?"
-    record, key = None, ""
-    with suppress(ValueError, RecursionError):
-        start = re.match(r"\s*\[?\s*", text)
-        record, _ = json.JSONDecoder().raw_decode(text, start.end() if start else 0)
-    if isinstance(record, dict):
-        key = next((key for key, value in record.items() if isinstance(value, list) and value), "")
-        record = record[key][0] if key and isinstance(record[key][0], dict) else record
-    elif match := re.match(r'\s*\{\s*"(\w+)"\s*:\s*\[', text):
-        key = match[1]
-    keys = f" with the keys {', '.join(show_name(key) for key in [*record][:8])}" if isinstance(record, dict) else ""
-    path = f"[.[] | .{key}]" if key else "."
-    return (
-        f"{label}: JSON{keys}, in no form that is known. Make a CSV of its records:\n"
-        f"  jq -rs '{path} | flatten | (map(keys_unsorted) | add | unique) as $keys | $keys, (.[] | [.[$keys[]]\n"
-        f'    | if type == "object" or type == "array" then tojson else . end]) | @csv\' {name} > {stem}.csv\n'
-        f"  ttf report {stem}.csv"
-    )
 
 
 def _explain_fixed_width(text: str, name: str, stem: str, label: str) -> str:

@@ -26,11 +26,13 @@ def draft_file(path: Path) -> tuple[str, Draft]:
     if no_header := _explain_no_header(path, sample):
         raise ConfigError(f"{label}: {no_header}")
     if recipe := find_recipe(sample):
-        file, entry = recipe
-        return f"the columns and states of {file}, which is used.", Draft(entry)
+        file, entry, unlisted_states = recipe
+        draft = Draft(entry)
+        draft.ask_for_outcomes(unlisted_states)
+        return f"the columns and states of {file}, which is used.", draft
     draft = draft_mapping(sample)
     if no_draft := _explain_no_draft(label, sample, draft):
-        raise ConfigError(refusal or f"{label}: {no_draft}")
+        raise ConfigError(f"{label}: {no_draft}")
     if columns := draft.entry.get("records", {}).get("columns"):
         used = {name: columns[name] for name in draft.columns if columns[name] != name}
         draft.entry["records"] = draft.entry["records"] | {"columns": used}

@@ -151,9 +151,9 @@ def describe_job(rule: str, wildcards: Iterable[tuple[str, str]] | dict[str, str
     return f"{subject}: {rule}" if subject else rule
 
 
-def format_line(count: str, seconds: float, message: str, width: int | None = None) -> str:
+def format_line(count: str, seconds: float, message: str) -> str:
     """Return one line of progress; text wider than the terminal is wrapped and indented."""
-    width = max(width or shutil.get_terminal_size((80, 24)).columns, 60)
+    width = max(shutil.get_terminal_size((80, 24)).columns, 60)
     start = f"{count:>7} {seconds:6.1f} s".ljust(_INDENT)
     return textwrap.fill(message, width, initial_indent=start, subsequent_indent=" " * _INDENT, break_long_words=False)
 
@@ -185,14 +185,14 @@ def read_remote_account(record: dict[str, Any]) -> str:
     return "\n".join([message, *log_texts]).strip()
 
 
-def extract_scheduler_lines(job_output: str, max_lines: int = 6) -> str:
+def extract_scheduler_lines(job_output: str) -> str:
     """Return the scheduler's lines that say why a job ended, each once, and where the log is."""
     lines = re.findall(
         r"^(?:SLURM-job .*|(?:slurmstepd|srun)\S* error: .*|The whole log .*)$", job_output, re.MULTILINE
     )
     log_lines = [line for line in dict.fromkeys(lines) if line.startswith("The whole log")]
     other_lines = [line for line in dict.fromkeys(lines) if line not in log_lines]
-    return "\n".join([*other_lines[:max_lines], *log_lines])
+    return "\n".join([*other_lines[:6], *log_lines])
 
 
 def _read_log(log: Path, started: float) -> str:

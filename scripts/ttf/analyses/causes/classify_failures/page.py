@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.causes.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
 from ttf.analyses.causes.classify_failures.compute import TIME_LIMIT
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -27,7 +27,6 @@ _COUNTS, _TIMES = ("trials", "jobs", "users"), ("rtf_p50_s", "rtf_p90_s")
 _DEMAND, _SHARES = ("gpu_none", "gpu_1", "gpu_2_4", "gpu_gt4"), ("rtf_total_share", "rtf_x_demand_share")
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     if not m["taxonomy.trials"]:
         return Line("Causes of failures", "no attempt failed", "taxonomy")
@@ -47,7 +46,7 @@ def _format_claim(m: Numbers) -> str:
         if m["taxonomy.trials"] == 1:
             return "The only failed attempt has no recorded reason"
         return "None of [taxonomy.trials] failed attempts has a recorded reason"
-    prefix = next((prefix for prefix in _LEADING_KEYS if m.has(f"{prefix}.reason")), None)
+    prefix = next((prefix for prefix in _LEADING_KEYS if f"{prefix}.reason" in m), None)
     if prefix is None:
         return "[taxonomy.matched_share] of failed attempts have a recorded reason"
     reason = m[f"{prefix}.reason"]
@@ -56,7 +55,7 @@ def _format_claim(m: Numbers) -> str:
         is_single = m["taxonomy.trials"] == 1
         return f"{name} ended {'the only failed attempt' if is_single else 'all [taxonomy.trials] failed attempts'}"
     claim = f"{name} ended [{prefix}.trials_share] of failed attempts"
-    if not m.has(f"{prefix}.rtf_x_demand_share"):
+    if f"{prefix}.rtf_x_demand_share" not in m:
         return claim
     share, time_share = m[f"{prefix}.trials_share"], m[f"{prefix}.rtf_x_demand_share"]
     conjunction = "but" if max(share, time_share) >= 2 * min(share, time_share) else "and"
@@ -69,19 +68,19 @@ def _list_keys(m: Numbers) -> list[Key]:
     keys = [Key("Reason recorded", "[taxonomy.matched_share]", count_text)]
     for kind, label in kinds.items():
         key = f"taxonomy.kind.{kind}"
-        if m.value(f"{key}.trials", 0):
+        if m.value(f"{key}.trials"):
             note = f"[{key}.trials attempt]"
-            if m.has(f"{key}.gpu_share"):
+            if f"{key}.gpu_share" in m:
                 note += f", [{key}.gpu_share] of failed GPU time"
             keys.append(Key(label, f"[{key}.trials_share]", note))
-    if m.value("taxonomy.deterministic.trials", 0):
+    if m.value("taxonomy.deterministic.trials"):
         note = "[taxonomy.deterministic.trials attempt]"
         keys.append(Key("Would recur on a retry", "[taxonomy.deterministic.trials_share]", note))
     return keys
 
 
 def _list_evidence_sentences(m: Numbers) -> list[str]:
-    evidence = {kind: label for kind, label in _EVIDENCE.items() if m.value(f"taxonomy.by_{kind}", 0)}
+    evidence = {kind: label for kind, label in _EVIDENCE.items() if m.value(f"taxonomy.by_{kind}")}
     if not evidence:
         return []
     parts = [f"{label} ([taxonomy.by_{kind}])" for kind, label in evidence.items()]
@@ -92,9 +91,9 @@ def _make_unmatched_callout(m: Numbers) -> Callout | None:
     if m["taxonomy.unmatched_share"] < MANY_UNKNOWN:
         return None
     text = []
-    if m.has("taxonomy.kind.none.gpu_share"):
+    if "taxonomy.kind.none.gpu_share" in m:
         text.append("They used [taxonomy.kind.none.gpu_share] of failed GPU time.")
-    if m.has("taxonomy.unmatched_line"):
+    if "taxonomy.unmatched_line" in m:
         line, count = quote_trace_text(m["taxonomy.unmatched_line"]), "[taxonomy.unmatched_line_trials]"
         text.append(f"A taxonomy rule for “{line}” ({count}) would help.")
     return Callout("care", "[taxonomy.unmatched_share] of failed attempts have no recorded reason.", " ".join(text))

@@ -9,7 +9,6 @@ from ttf.analyses.causes.judge_node_errors import (
     ERROR_RATES_BY_MONTH,
     FAILURES_BY_COMPONENT,
 )
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, WITH_INTERVAL, Column, Interval, PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Line
@@ -20,7 +19,6 @@ MOST_CODES, MOST_NODES, MOST_MONTHS = 20, 15, 24
 _RATE = Interval(low="ci_low_clustered", high="ci_high_clustered")
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     if not m["node_errors.errors"]:
         return [Line("Errors of nodes", "the logs have no error", "tables/error_summary.csv")]

@@ -4,7 +4,6 @@ import polars as pl
 
 from ttf.analyses.factors.correlate import CORRELATIONS
 from ttf.display.charts.text import FEATURE_NAMES
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import PageTable, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.run_time import NAMES, find_strongest_correlation, has_run_time_chart, list_correlation_keys
@@ -53,14 +52,13 @@ def context(trace: Trace, metrics: Numbers) -> dict:
         "features": [
             (name, words.capitalise(feature))
             for name, feature in FEATURE_WORDS.items()
-            if metrics.has(f"failure_share.{name}.highest.value")
+            if f"failure_share.{name}.highest.value" in metrics
         ],
         "label_value": label_value,
         "headline": _find_headline_correlation(metrics),
     }
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the clearest correlation of a request with run time, if no hazard ratio could be computed."""
     if not has_run_time_chart(m):
@@ -68,7 +66,7 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     key = find_strongest_correlation(m)
     if key is None:
         jobs = list_correlation_keys(m, "job")
-        tested = [job for job in jobs if m.has(f"{job}.reject_clustered")]
+        tested = [job for job in jobs if f"{job}.reject_clustered" in m]
         requests = "request" if len(tested) == len(jobs) else "request that can be tested"
         no_association = f"No {requests} is significantly associated with run time"
         no_test = "Too few clusters to test whether requests are associated with run time"
@@ -82,11 +80,10 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     return Head(claim, ("factors_of_run_time",), _make_correlation_keys(m), details="correlations with run time")
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Return a line if group means, as in the published study, are not correlated."""
     means = list_correlation_keys(m, "group_mean")
-    tested = [key for key in means if m.has(f"{key}.reject")]
+    tested = [key for key in means if f"{key}.reject" in m]
     if not tested:
         units = words.plural_noun(trace.info["unit"])
         few_values = f"fewer than three values of a request among {units} that ended"
@@ -95,9 +92,9 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
     if any(m[f"{key}.reject"] for key in tested):
         return []
     strongest = max(tested, key=lambda key: abs(m[f"{key}.estimate"]))
-    estimate = f"r = [{strongest}.estimate:coefficient], n = {m.n(f'{strongest}.estimate'):,}"
+    estimate = f"r = [{strongest}.estimate:coefficient], n = [{strongest}.estimate:n]"
     text = f"no significant correlation of group means ({estimate}"
-    if m.has(f"{strongest}.p_adjusted"):
+    if f"{strongest}.p_adjusted" in m:
         text += f", adjusted p [{strongest}.p_adjusted:p_value]"
     return [Line("Request against mean run time", f"{text})", "tables/correlations.csv")]
 
@@ -108,7 +105,7 @@ def _make_correlation_keys(m: Numbers) -> tuple[Key, ...]:
         Key(
             f"{words.capitalise(NAMES[key.split('.')[2]])}, {key.split('.')[1]}",
             f"ρ = [{key}.estimate:coefficient]",
-            (f"{m.interval(f'{key}.ci_{{}}')}, " if m.has(f"{key}.ci_low") else "") + f"n = {m.n(f'{key}.estimate'):,}",
+            (f"[{key}.estimate:interval], " if f"{key}.ci_low" in m else "") + f"n = [{key}.estimate:n]",
         )
         for key in strongest
     )
@@ -117,7 +114,7 @@ def _make_correlation_keys(m: Numbers) -> tuple[Key, ...]:
 def _find_headline_correlation(metrics: Numbers) -> tuple[str, str] | None:
     """Return (feature, metric key) of the first request with a clustered interval among successful jobs."""
     keys = {name: f"correlations.success.{feature}.job" for feature, name in FEATURE_WORDS.items()}
-    return next(((name, key) for name, key in keys.items() if metrics.has(f"{key}.ci_low")), None)
+    return next(((name, key) for name, key in keys.items() if f"{key}.ci_low" in metrics), None)
 
 
 def _pair_correlations(table: pl.DataFrame) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from ttf.analyses.factors.estimate_hazards import (
 )
 from ttf.analyses.factors.estimate_hazards.total import SIGNIFICANCE
 from ttf.display.metrics import FEWEST_FAILURES
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.report_tables import CLUSTERED, Column, PageTable
 from ttf.display.report_trace import Trace, label_strata, select_largest_strata
 from ttf.display.run_time import NAMES, find_strongest_correlation, has_run_time_chart
@@ -58,30 +58,28 @@ def _list_stratifications(m: Numbers) -> list[str]:
     return [key.split(".")[1] for key in m if key.startswith("logrank.") and key.endswith(".strata")]
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the strongest hazard ratio and the clearest correlation with run time; None without a ratio."""
-    if not m.value("cox.total.ratios", 0):
+    if not m.value("cox.total.ratios"):
         return None
     unit = trace.info["unit"]
-    keys = [_make_ratio_key(m, "cox.strongest", _label_strongest(m))] if m.has("cox.strongest.hazard_ratio") else []
-    if m.has("cox.job.hazard_ratio") and not _is_size_strongest(m):
+    keys = [_make_ratio_key(m, "cox.strongest", _label_strongest(m))] if "cox.strongest.hazard_ratio" in m else []
+    if "cox.job.hazard_ratio" in m and not _is_size_strongest(m):
         keys.append(_make_ratio_key(m, "cox.job", f"Hazard ratio per doubling of {_name_job_size(m)}"))
     keys += [_make_significance_key(m), *_list_run_time_keys(m, unit)]
     text = "These are associations, not causes."
-    if m.value("cox.changing", 0):
+    if m.value("cox.changing"):
         text += " [cox.changing] of [cox.covariates] factors change with age; read their ratios as averages."
     details = "hazard ratios, log-rank tests" + (", correlations" if has_run_time_chart(m) else "")
     return Head(_format_claim(m, unit), ("factors_of_failure",), tuple(keys), (text,), details=details)
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Say which strata do not differ, except those of the claim; or why the trace has no ratio."""
-    if not m.value("cox.total.ratios", 0):
-        reason = f": {quote_trace_text(m['cox.reason'])}" if m.has("cox.reason") else ""
+    if not m.value("cox.total.ratios"):
+        reason = f": {quote_trace_text(m['cox.reason'])}" if "cox.reason" in m else ""
         return [Line("Hazard ratios", f"not estimated{reason}", "tables/cox.csv", checked=False)]
-    is_size = m.has("cox.strongest.level") and _is_size_strongest(m)
+    is_size = "cox.strongest.level" in m and _is_size_strongest(m)
     claim_factor = "gpu_count" if is_size else m.value("cox.strongest.covariate", "")
     equal_strata = []
     for name in _list_stratifications(m):
@@ -112,7 +110,7 @@ def _format_claim(m: Numbers, unit: str) -> str:
     if m["cox.total.untested"] == m["cox.total.ratios"]:
         ratios = "[cox.total.ratios hazard ratio]"
         return f"Too few clusters to test whether {ratios} differ{'s' * (m['cox.total.ratios'] == 1)} from 1"
-    if not m.has("cox.strongest.hazard_ratio"):
+    if "cox.strongest.hazard_ratio" not in m:
         if m["cox.total.clear"]:
             return f"No factor with {FEWEST_FAILURES} failures or more is significantly associated with failure"
         detail = f"[cox.total.clear] of [cox.total.ratios] hazard ratios{_format_untested(m)}"
@@ -153,16 +151,16 @@ def _label_strongest(m: Numbers) -> str:
 
 
 def _make_ratio_key(m: Numbers, key: str, label: str) -> Key:
-    note = m.interval(f"{key}.ci_{{}}")
+    note = f"[{key}.hazard_ratio:interval]"
     # The ratio of all amounts together is no coefficient, so its p is not adjusted.
-    p = next((name for name in ("p_adjusted_clustered", "p_clustered") if m.has(f"{key}.{name}")), None)
+    p = next((name for name in ("p_adjusted_clustered", "p_clustered") if f"{key}.{name}" in m), None)
     if p and key == "cox.strongest":
         note += f", p [{key}.{p}:p_value]"
     return Key(label, f"[{key}.hazard_ratio]", note)
 
 
 def _make_significance_key(m: Numbers) -> Key:
-    cluster_note = f", clustered by {quote_trace_text(m['cox.cluster_by'])}" if m.has("cox.cluster_by") else ""
+    cluster_note = f", clustered by {quote_trace_text(m['cox.cluster_by'])}" if "cox.cluster_by" in m else ""
     return Key(
         "Significant hazard ratios",
         f"[cox.total.clear] of [cox.total.ratios]{_format_untested(m)}",
@@ -175,7 +173,7 @@ def _list_run_time_keys(m: Numbers, unit: str) -> list[Key]:
         return []
     _, outcome, feature, _ = key.split(".")
     outcome_verb = {"success": "succeeded", "failure": "failed"}[outcome]
-    note = f"{m.n(f'{key}.estimate'):,} {words.plural_noun(unit)} that {outcome_verb}, {m.interval(f'{key}.ci_{{}}')}"
+    note = f"[{key}.estimate:n {unit}] that {outcome_verb}, [{key}.estimate:interval]"
     return [Key(f"Run time against {NAMES[feature]}", f"ρ = [{key}.estimate:coefficient]", note)]
 
 

@@ -7,7 +7,7 @@ import polars as pl
 
 from ttf.analyses.large_runs.plan_ettr import ETTR, ETTR_ASSUMPTIONS, MITIGATIONS
 from ttf.display import statement_rules
-from ttf.display.phrases import fill_numbers, join_parts
+from ttf.display.phrases import join_parts
 from ttf.display.report_tables import Column, Formatter, PageTable, format_rows
 from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -44,42 +44,40 @@ _ANSWER_COLUMNS = {
 }
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head:
     """Return what the run of the target size can expect, or why that cannot be estimated."""
-    rate_key = m.value("ettr.by", None)
-    if rate_key and m.has(f"ettr.{rate_key}.wall_clock_ettr"):
+    rate_key = m.value("ettr.by")
+    if rate_key and f"ettr.{rate_key}.wall_clock_ettr" in m:
         content = _make_planned_head(trace, m, f"ettr.{rate_key}")
     else:
         content = _make_components_head(trace, m) if _component_rate(trace, m) else _withheld_head(m)
     return replace(content, planner=planner(trace, m))
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.value("ettr.measured.runs", 0):
+    if m.value("ettr.measured.runs"):
         return []
     if not trace.has_jobs:
         return [Line("Queue and utilisation", "The trace holds component lifetimes, not jobs.", checked=False)]
-    reason = "No run lasted long enough." if m.has("ettr.measured.runs") else "No attempts of runs are recorded."
+    reason = "No run lasted long enough." if "ettr.measured.runs" in m else "No attempts of runs are recorded."
     return [Line("Measured ETTR of long runs", reason, checked=False)]
 
 
 def _make_planned_head(trace: Trace, m: Numbers, rate_key: str) -> Head:
     run, ratio = _run_name(m), f"{rate_key}.wall_clock_ettr"
     low, high = _bound_keys(rate_key)
-    n = words.plural(m.n(ratio), "failure")
+    n = f"[{ratio}:n failure]"
     label, share, wall = "Scheduled ETTR", f"{rate_key}.scheduled_ettr", f"wall-clock [{ratio}]"
-    if not m.has(share):
+    if share not in m:
         label, share, wall = "Wall-clock ETTR", ratio, m.value("ettr.no_interval", "")
-    ci = m.keyed_interval(f"{share}_ci_{{}}", confidence="90")
+    ci = m.interval(share, "90", missing="")
     keys = [Key(label, f"[{share}]", join_parts(ci, f"n = {n}", wall, by="; "))]
-    if m.has(f"{rate_key}.interruptions"):
-        period = f"one {statement_rules.frequency(m)} [ettr.mttf_s:duration]" if m.has("ettr.mttf_s") else None
+    if f"{rate_key}.interruptions" in m:
+        period = f"one {statement_rules.frequency(m)} [ettr.mttf_s:duration]" if "ettr.mttf_s" in m else None
         bounds = f"{low}.interruptions", f"{high}.interruptions"
-        ci = f"90% CI {m.span(*bounds)}" if all(map(m.has, bounds)) else ""
+        ci = f"90% CI {m.span(*bounds)}" if all(key in m for key in bounds) else ""
         keys.append(Key("Interruptions", f"[{rate_key}.interruptions]", join_parts(ci, period, by="; ")))
-    if m.has("ettr.optimal_interval_s") and m.value("ettr.at_optimum", 0) >= NO_PROGRESS:
+    if "ettr.optimal_interval_s" in m and m.value("ettr.at_optimum", 0) >= NO_PROGRESS:
         keys.append(Key("Best checkpoint interval", "[ettr.optimal_interval_s]", "wall-clock ETTR [ettr.at_optimum]"))
     return Head(
         _format_claim(m, rate_key, run),
@@ -99,7 +97,7 @@ def _format_claim(m: Numbers, rate_key: str, run: str) -> str:
     claim = f"{run} keeps [{statement_rules.ettr_key(m)}] of its scheduled time productive"
     if 2 * m.value(f"{rate_key}.queued_s", 0) > wall:
         return f"{claim}; each start waits [{rate_key}.queue_s] in the queue"
-    if statement_rules.r13_long_runs_differ(m) or not m.has(f"{rate_key}.interruptions"):
+    if statement_rules.r13_long_runs_differ(m) or f"{rate_key}.interruptions" not in m:
         return claim
     return f"{claim}, with [{rate_key}.interruptions] interruptions"
 
@@ -112,12 +110,12 @@ def _choose_callout(m: Numbers, rate_key: str, run: str) -> Callout | None:
         return Callout("care", "Measured differs.", f"{text} of their scheduled time; the model expects {expected}.")
     if m.value("sizes.check.p_value", 1) < 0.05:
         text = f"[sizes.check.observed] failures of {run} runs, [sizes.check.expected] expected from the other sizes"
-        if not rate_key.endswith("measured_rate") and m.has("ettr.measured_rate.scheduled_ettr"):
+        if not rate_key.endswith("measured_rate") and "ettr.measured_rate.scheduled_ettr" in m:
             text += "; at their own rate the scheduled ETTR is [ettr.measured_rate.scheduled_ettr]"
         return Callout("care", "Measured differs.", f"{text}.")
-    if m.has("ettr.withheld"):
+    if "ettr.withheld" in m:
         return Callout("care", "Measured, not projected.", f"{words.capitalise(m['ettr.withheld'])}.")
-    if m.value("ettr.basis", None) == "component":
+    if m.value("ettr.basis") == "component":
         return Callout("care", "Hardware only.", "Failures of software and users come on top.")
     if statement_rules.r14_lower_bound(m):
         return Callout("care", "At best.", "Only states name causes.")
@@ -129,7 +127,7 @@ _ETTR = "ETTR (effective training time ratio): the productive share of a run's t
 
 def _component_rate(trace: Trace, m: Numbers) -> float | None:
     """Return the measured failures of a component per 1,000 days, if the trace has no runs but failures."""
-    return None if trace.has_jobs else m.value(RATE, None) or None
+    return None if trace.has_jobs else m.value(RATE) or None
 
 
 def _make_components_head(trace: Trace, m: Numbers) -> Head:
@@ -137,7 +135,7 @@ def _make_components_head(trace: Trace, m: Numbers) -> Head:
     untested = f"Whether the failure rate of a run grows in proportion to its {unit}s is not tested."
     return Head(
         f"The trace holds no runs: the planner starts from the measured rate of a {unit}",
-        keys=(Key(f"Failures per 1,000 {unit}-days", f"[{RATE}]", m.interval("sizes.rate.ci_{}", confidence="90")),),
+        keys=(Key(f"Failures per 1,000 {unit}-days", f"[{RATE}]", f"[{RATE}:interval90]"),),
         text=(_ETTR,),
         callout=Callout("care", "No runs.", f"{untested} Failures of software and users come on top."),
         details="assumptions, bearable failure rate",
@@ -151,16 +149,16 @@ def _withheld_head(m: Numbers) -> Head:
         "agrees": "no run was a quarter as large",
         "rejected": f"failures do not grow with the {_singular_size_unit(m)}s",
     }
-    components = m.value("ettr.basis", None) == "component"
+    components = m.value("ettr.basis") == "component"
     sizes = "the trace holds no runs" if components else "too few sizes to test the 1/N law"
-    key = "proxy" if m.value("ettr.basis", None) == "proxy" else m.value("sizes.law.verdict", None)
+    key = "proxy" if m.value("ettr.basis") == "proxy" else m.value("sizes.law.verdict")
     reason = reasons.get(key, sizes)
     keys = []
-    if m.value("ettr.measured.runs", 0) and m.has("ettr.measured.mean"):
+    if m.value("ettr.measured.runs") and "ettr.measured.mean" in m:
         keys.append(
             Key("Measured wall-clock ETTR", "[ettr.measured.mean]", "mean of [ettr.measured.runs long run], any size")
         )
-    needed = f"Needed: {m['ettr.needed']}." if m.has("ettr.needed") else ""
+    needed = f"Needed: {m['ettr.needed']}." if "ettr.needed" in m else ""
     return Head(
         f"The ETTR of {_run_article(m)} {_run_name(m)} run cannot be estimated: {reason}",
         charts=("ettr_measured",) if keys else (),
@@ -172,10 +170,10 @@ def _withheld_head(m: Numbers) -> Head:
 
 
 def _describe_measured_runs(m: Numbers) -> tuple[str, ...]:
-    if not m.value("ettr.measured.runs", 0):
+    if not m.value("ettr.measured.runs"):
         return ()
     text = "[ettr.measured.runs long run] kept [ettr.measured.mean] of wall-clock time"
-    if m.has("ettr.measured.expected"):
+    if "ettr.measured.expected" in m:
         text += "; the model expects [ettr.measured.expected]"
     return (f"{text}.",)
 
@@ -198,7 +196,6 @@ def _bound_keys(rate_key: str) -> tuple[str, str]:
     return (f"{rate_key}_low", f"{rate_key}_high") if rate_key.endswith("measured_rate") else ("ettr.low", "ettr.high")
 
 
-@fill_numbers
 def planner(trace: Trace, m: Numbers) -> dict | None:
     """Return the initial state of the planner; None if a trace of components has nothing to plan with.
 
@@ -209,11 +206,11 @@ def planner(trace: Trace, m: Numbers) -> dict | None:
     `down` is known. said: the answers at these values, as texts of `ttf.display.phrases`. down: shares of the time with
     0, 1, 2 ... units down at once; None if unknown.
     """
-    row, rate_key = rate_row(trace.table("node_failure_rate")), f"ettr.{m.value('ettr.by', None)}"
-    has_plan = m.has(f"{rate_key}.wall_clock_ettr")
+    row, rate_key = rate_row(trace.table("node_failure_rate")), f"ettr.{m.value('ettr.by')}"
+    has_plan = f"{rate_key}.wall_clock_ettr" in m
     node_gpus = int(row["node_gpus"] or 1)
     largest = int(row["largest_run_nodes"] or 0) * node_gpus
-    rate = m.value("ettr.assumed.failure_rate", None) if has_plan else _component_rate(trace, m)
+    rate = m.value("ettr.assumed.failure_rate") if has_plan else _component_rate(trace, m)
     if rate_key.endswith("measured_rate") and has_plan:
         rate = 1000 * DAY_S / (m["ettr.nodes"] * m["ettr.mttf_s"])
     durations = {name: m[f"ettr.assumed.{key}"] for name, key in _FIELDS.items()}
@@ -233,14 +230,14 @@ def planner(trace: Trace, m: Numbers) -> dict | None:
         "of": "GPU" if trace.info["unit"] == "GPU" else "node",
         "withheld": reason if rate is None else None,
         "fields": fields,
-        "said": {name: f"[{key}]" if has_plan and m.has(key) else "–" for name, key in answers.items()},
+        "said": {name: f"[{key}]" if has_plan and key in m else "–" for name, key in answers.items()},
         "down": down,
     }
 
 
 def _down_at_once(trace: Trace, m: Numbers) -> dict | None:
     """Return the number of units a run may use (`size_spares`), and shares of the time with 0, 1, 2 ... down."""
-    if not m.has("capacity.nodes"):
+    if "capacity.nodes" not in m:
         return None
     stratum = trace.table("spares_needed")["stratum"][0]
     rows = trace.table("units_down").filter(stratum=stratum, outages="all").filter(pl.col("time_s") > 0)

@@ -14,7 +14,6 @@ from ttf.analyses.lost.measure_losses import (
     REPEATS,
     WHAT_IF,
 )
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Interval, PageTable, add_size_labels, format_estimate, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
@@ -57,14 +56,13 @@ _GROUP_LABELS = {
 }
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     unit = trace.info["unit"]
-    if not m.value("lost_work.runs", 0):
+    if not m.value("lost_work.runs"):
         return Line("GPU time in failures", f"no {unit} has run", "lost_work", checked=False)
     if not m["lost_work.failed_runs"] and not m["lost_work.infra_failures"]:
         return Line("GPU time in failures", "no attempt failed, of [lost_work.runs]", "lost_work")
-    if not m.value("lost_work.failed_gpu_hours", 0):
+    if not m.value("lost_work.failed_gpu_hours"):
         return Line(
             "GPU time in failures", "no failed attempt has a GPU and a known run time", "lost_work", checked=False
         )
@@ -89,9 +87,8 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if not m.value("lost_work.runs", 0) or m.has("lost_work.second_order_gpu_hours"):
+    if not m.value("lost_work.runs") or "lost_work.second_order_gpu_hours" in m:
         return []
     return [Line("Preemption", "no attempt is recorded as preempted", "lost_work", checked=False)]
 
@@ -113,7 +110,7 @@ def _list_keys(m: Numbers) -> list[Key]:
         return f"[lost_work.{loss}_gpu_hours_share] of all"
 
     def run_text(kind: str) -> str:
-        return f"[lost_work.{kind}] attempt{'' if m[f'lost_work.{kind}'] == 1 else 's'}"
+        return f"[lost_work.{kind} attempt]"
 
     keys = [Key("Failed attempts", hour_text("failed"), f"{share_text('failed')}, {run_text('failed_runs')}")]
     has_causes, infra = m["lost_work.infra_basis"] != PROXY, m["lost_work.infra_failures"]
@@ -128,19 +125,18 @@ def _list_keys(m: Numbers) -> list[Key]:
         keys.append(Key(label, hour_text("first_order"), f"{share_text('first_order')}, assumed"))
     keys += list_productive_keys(m)
     # At most four keys.
-    if len(keys) < 4 and m.value("lost_work.preemptions", 0) and m.has("lost_work.second_order_gpu_hours"):
+    if len(keys) < 4 and m.value("lost_work.preemptions") and "lost_work.second_order_gpu_hours" in m:
         keys.append(Key("Preempted", hour_text("second_order"), f"upper bound, {run_text('preemptions')}"))
     return keys
 
 
-@fill_numbers
 def list_productive_keys(m: Numbers) -> list[Key]:
     """Return the productive share of capacity as a key value, if results and capacity are known."""
     open_hours = sum(m.value(f"ledger.{category}.gpu_hours", 0) for category in (RUNNING, UNKNOWN))
     if open_hours > MOST_OPEN * m.value("ledger.used_gpu_hours", 0):
         return []
     above = -m.value("ledger.above_capacity.share", 0)
-    if not m.has("ledger.capacity_gpu_hours") or not m.has("ledger.productive.share") or above > MOST_ABOVE:
+    if "ledger.capacity_gpu_hours" not in m or "ledger.productive.share" not in m or above > MOST_ABOVE:
         return []
     return [Key("Productive", "[ledger.productive.share]", "of capacity, [ledger.capacity_gpu_hours] GPU-h")]
 

@@ -5,7 +5,6 @@ import polars as pl
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_EFFECT, LEMON_NODES
 from ttf.display import statement_rules
 from ttf.display.excess_nodes import node_keys
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import Interval, PageTable, format_boolean
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Line
@@ -45,10 +44,9 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     return tables_by_name
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the head: nodes lead the theme if the rate cannot be followed over time."""
-    if not m.value("lemons.tested", 0):
+    if not m.value("lemons.tested"):
         return None
     claim = "[lemons.lemons] of [lemons.tested] nodes have significantly more failures than expected"
     if statement_rules.r11_no_power(m):
@@ -57,10 +55,9 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     return Head(claim, ("lemons",), tuple(node_keys(trace, m)), details="nodes by rate, power of the test")
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     tested = m.value("lemons.tested", 0)
-    if not m.has("lemons.nodes") or (tested and m["lemons.lemons"]):
+    if "lemons.nodes" not in m or (tested and m["lemons.lemons"]):
         return []
     title, table = "Nodes with excess failures", "tables/lemon_nodes.csv"
     if not tested:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from ttf.display.excess_nodes import describe_nodes, node_keys
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
 from ttf.display.trace_numbers import Numbers
@@ -13,11 +12,10 @@ _RATE = {"proxy": "failure rate (any cause)", "component": "failure rate"}
 WINDOW = "sizes.over_time"
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     rate_name = _RATE.get(m.value("sizes.basis", ""), "infrastructure failure rate")
     title = f"{words.capitalise(rate_name)} over time"
-    if not m.has(f"{WINDOW}.windows"):
+    if f"{WINDOW}.windows" not in m:
         reason = m.value(f"{WINDOW}.reason", "no node was at work")
         return Line(title, reason, "tables/failure_rate_over_time.csv", checked=False)
     if not m[f"{WINDOW}.failures_in_windows"]:
@@ -61,21 +59,21 @@ def _nearest_bounds(m: Numbers) -> tuple[float | None, float | None]:
     The exact bounds are used only if the trace names no clusters.
     """
     bounds = [f"{WINDOW}.{extreme}.{limit}" for extreme, limit in _NEAREST_BOUNDS]
-    low, high = (m.value(f"{bound}_clustered", None) for bound in bounds)
-    if low is None and high is None and not any(m.has(f"{WINDOW}.{name}.cluster_by") for name, _ in _NEAREST_BOUNDS):
-        low, high = (m.value(bound, None) for bound in bounds)
+    low, high = (m.value(f"{bound}_clustered") for bound in bounds)
+    if low is None and high is None and not any(f"{WINDOW}.{name}.cluster_by" in m for name, _ in _NEAREST_BOUNDS):
+        low, high = (m.value(bound) for bound in bounds)
     return low, high
 
 
 def _iterate_extreme_keys(m: Numbers) -> Iterator[Key]:
     for extreme in ("highest", "lowest")[: m[f"{WINDOW}.windows"]]:
         label = f"{words.capitalise(extreme)} rate, {m[f'{WINDOW}.{extreme}.window']}"
-        yield Key(label, _rate_field(extreme), m.interval(f"{WINDOW}.{extreme}.ci_{{}}", confidence="90"))
+        yield Key(label, _rate_field(extreme), f"[{WINDOW}.{extreme}.failures_per_1000_node_days:interval90]")
 
 
 def _iterate_sentences(m: Numbers) -> Iterator[str]:
     windows = m[f"{WINDOW}.windows"]
-    if m.has(f"{WINDOW}.days_before"):
+    if f"{WINDOW}.days_before" in m:
         days, runs = f"[{WINDOW}.days_before]", f"[{WINDOW}.runs_before]"
         yield f"The first {days} days are excluded: they contain only {runs} of the recorded starts."
     if windows > 1:
@@ -85,7 +83,7 @@ def _iterate_sentences(m: Numbers) -> Iterator[str]:
             yield f"No test of the change: too few clusters in {extremes}."
         elif low < high:
             yield f"These are {extremes}: part of the change may be random variation."
-    if m.value("lemons.unattributed", 0) and m.value("lemons.attributed_share", 1) < 0.5:
+    if m.value("lemons.unattributed") and m.value("lemons.attributed_share", 1) < 0.5:
         yield (
             "[lemons.unattributed] of [lemons.window_failures] failures could not be attributed to a "
             "node, so the test of nodes has little power."
@@ -95,9 +93,8 @@ def _iterate_sentences(m: Numbers) -> Iterator[str]:
 _NEAREST_BOUNDS = (("lowest", "ci_high"), ("highest", "ci_low"))
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.has("lemons.nodes"):
+    if "lemons.nodes" in m:
         return []
     reason = "no node is named" if trace.has_jobs else f"a {trace.info['unit']} has no node to compare"
     return [Line("Nodes with excess failures", reason, checked=False)]

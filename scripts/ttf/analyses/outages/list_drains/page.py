@@ -4,7 +4,6 @@ import polars as pl
 
 from ttf.analyses.outages.list_drains import DRAIN_BACKTEST, DRAIN_LIST
 from ttf.display import statement_rules
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Interval, PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Line
@@ -15,10 +14,9 @@ MOST_NODES = 15
 MOST_UNLISTED = 5
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     title, table = "Nodes with excess outages", "tables/drain_list.csv"
-    if not m.has("drains.nodes"):
+    if "drains.nodes" not in m:
         return []
     if not m["drains.nodes"]:
         return [Line(title, "no node can be compared with others", table, checked=False)]

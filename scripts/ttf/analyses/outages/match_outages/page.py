@@ -3,7 +3,6 @@
 import polars as pl
 
 from ttf.analyses.outages.match_outages import OUTAGE_MATCHES
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Column, PageTable, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Line
@@ -19,9 +18,8 @@ LABELS = {
 }
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.has("outage_matches.failures.n"):
+    if "outage_matches.failures.n" in m:
         return []
     text = "no failure of a job on an observed node"
     return [Line("Failures near outages", text, "tables/outage_matches.csv", checked=False)]

@@ -6,7 +6,7 @@ import polars as pl
 
 from ttf.analyses.outages.measure_availability import AVAILABILITY, OUTAGE_CAUSES
 from ttf.display.fault_trend import trend_in_words
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Key, Line
@@ -19,10 +19,9 @@ FAIL_TOGETHER = 1.5
 _KINDS = {"all": "All outages", "group": "By group", "planned": "By plan", "level": "By level of cause"}
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
-    if not m.value("outages.outages", 0):
-        units = f"of [outages.units {m['outages.unit']}] " if m.has("outages.units") else ""
+    if not m.value("outages.outages"):
+        units = f"of [outages.units {m['outages.unit']}] " if "outages.units" in m else ""
         return Line("Node outages", f"no outage {units}is recorded", "tables/availability.csv")
     return Head(
         claim=_format_claim(m),
@@ -36,10 +35,10 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
 def _format_claim(m: Numbers) -> str:
     outages = "[outages.outages outage]"
     median = ""
-    if m.has("outages.repair.median_s"):
+    if "outages.repair.median_s" in m:
         median = "half lasted less than [outages.repair.median_s]"
-    if not m.has("outages.down_share"):
-        recorded = f"{outages} {'are' if m['outages.outages'] > 1 else 'is'} recorded"
+    if "outages.down_share" not in m:
+        recorded = "[outages.outages outage is|outages are] recorded"
         burst = next((f"{text} {location}" for location, text, _ in _iterate_bursts(m)), "")
         return "; ".join(filter(None, (recorded, median or burst)))
     unit, share = m["outages.unit"], "[outages.down_share:near_zero]"
@@ -56,8 +55,8 @@ def _iterate_bursts(m: Numbers) -> Iterator[tuple[str, str, tuple[str, str]]]:
     """Yield (phrase, clause, (share, note)) for racks, then nodes, where outages follow others more than by chance."""
     for location in ("rack", "node"):
         key = f"bursts.{location}.30_min"
-        if m.value(f"{key}.is_burst", False):
-            interval = f"{m.interval(key + '.ci_{}')}, " if m.has(f"{key}.ci_low_clustered") else ""
+        if m.value(f"{key}.is_burst"):
+            interval = f"[{key}.share:interval], " if f"{key}.ci_low_clustered" in m else ""
             share = f"[{key}.share]"
             yield (
                 f"in the same {location} within 30 min",
@@ -68,17 +67,17 @@ def _iterate_bursts(m: Numbers) -> Iterator[tuple[str, str, tuple[str, str]]]:
 
 def _iterate_keys(m: Numbers) -> Iterator[Key]:
     unit = m["outages.unit"]
-    if m.has("outages.up.availability"):
+    if "outages.up.availability" in m:
         yield Key("Availability", "[outages.up.availability:near_one]", _format_availability_interval(m))
     for label, key in ((f"Outage of a {unit} every", "between.mtbf_s"), ("Mean repair", "repair.mttr_s")):
         key = f"outages.{key}"
-        if m.has(key):
-            yield Key(label, f"[{key}]", _format_time_interval(m, key))
-    if not m.has("outages.down_share"):
+        if key in m:
+            yield Key(label, f"[{key}]", f"[{key}:interval]")
+    if "outages.down_share" not in m:
         yield from (Key(f"Another {location}", *texts) for location, _, texts in _iterate_bursts(m))
-    if m.has("spares.p99.observed"):
+    if "spares.p99.observed" in m:
         yield Key("Spares for 99% of time", "[spares.p99.observed]", _spares_note(m))
-    elif m.has("outages.most.level.name"):
+    elif "outages.most.level.name" in m:
         yield Key(
             "Most time down",
             quote_trace_text(m["outages.most.level.name"], 24),
@@ -88,20 +87,14 @@ def _iterate_keys(m: Numbers) -> Iterator[Key]:
 
 def _format_availability_interval(m: Numbers) -> str:
     for kind in ("_clustered", ""):
-        if m.has(f"outages.up.ci_low{kind}"):
+        if f"outages.up.ci_low{kind}" in m:
             bounds = (words.near_one(m[f"outages.up.ci_{bound}{kind}"]) for bound in ("low", "high"))
             return f"95% CI {words.join_range(*bounds)}{'' if kind else ', exponential times'}"
     return "no interval"
 
 
-def _format_time_interval(m: Numbers, key: str) -> str:
-    pattern = f"{key.rpartition('.')[0]}.ci_{{}}_s"
-    has_interval = m.has(pattern.format("low_clustered")) or m.has(pattern.format("low"))
-    return m.interval(pattern, key) if has_interval else "no interval"
-
-
 def _spares_note(m: Numbers) -> str:
-    low, high = (m.value(f"spares.p99.{bound}", None) for bound in ("low", "high"))
+    low, high = (m.value(f"spares.p99.{bound}") for bound in ("low", "high"))
     interval = (
         "" if low is None or high is None else f"95% CI {words.join_range(words.count(low), words.count(high))}; "
     )
@@ -109,7 +102,7 @@ def _spares_note(m: Numbers) -> str:
 
 
 def _excess_sentence(m: Numbers) -> str:
-    if not m.value("drains.listed", 0):
+    if not m.value("drains.listed"):
         return ""
     return (
         f"[drains.listed] of [drains.nodes] nodes {'has' if m['drains.listed'] == 1 else 'have'} "
@@ -117,9 +110,8 @@ def _excess_sentence(m: Numbers) -> str:
     )
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.has("outages.units") or not m.value("outages.outages", 0):
+    if "outages.units" in m or not m.value("outages.outages"):
         return []
     reason = "the number of watched units is not known"
     reason += "; repairs are known" if m["outages.repairs"] else ", nor when outages ended"

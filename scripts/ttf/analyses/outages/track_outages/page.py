@@ -4,7 +4,6 @@ import polars as pl
 
 from ttf.analyses.outages.track_outages import GROWTH
 from ttf.display.fault_trend import TRENDS
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import Trace, select_largest_strata
 from ttf.display.section_head import Line
@@ -14,9 +13,8 @@ from ttf.engine import words
 _KINDS = {"all": "All", "group": "By group", "level": "By level of cause"}
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.has("growth.trend"):
+    if "growth.trend" in m:
         return []
     text = "[growth.n fault]: too few, or in too few weeks, for a trend"
     return [Line("Change of the rate of faults", text, "tables/growth.csv", checked=False)]

@@ -3,7 +3,6 @@
 import polars as pl
 
 from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import Mean, PageTable, add_size_labels
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Line
@@ -21,9 +20,8 @@ _SUMMARY = dict.fromkeys(
 ) | {"runtime_mean_s": Mean(count_column="runtime_n"), "queue_mean_s": Mean(count_column="queue_n")}
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
-    if m.has("taxonomy.trials"):
+    if "taxonomy.trials" in m:
         return []
     text = f"no state, exit code or reason in this trace tells why a {trace.info['unit']} failed"
     return [Line("Causes of failures", text, "states", checked=False)]

@@ -2,7 +2,6 @@
 
 from ttf.analyses.outcomes.split_outcomes import OUTCOMES, OUTCOMES_BY_GPUS
 from ttf.display.metrics import FEWEST_ENDED
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import CLUSTERED, Mean, PageTable, add_size_labels
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -13,13 +12,12 @@ from ttf.engine import words
 _SMALL, _LARGE = "outcomes.up_to_8_gpus", "outcomes.above_8_gpus"
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     unit, units = trace.info["unit"], words.plural_noun(trace.info["unit"])
-    if not m.value("outcomes.jobs", 0):
+    if not m.value("outcomes.jobs"):
         return Line("Outcomes", f"the trace has no {unit}", "outcomes", checked=False)
     is_sized = _has_both_sizes(m)
-    excluded = [name for name in ("running", "waiting", "cancelled") if m.value(f"outcomes.{name}.jobs", 0)]
+    excluded = [name for name in ("running", "waiting", "cancelled") if m.value(f"outcomes.{name}.jobs")]
     text = []
     if is_sized:
         note = {True: "; the intervals do not overlap", False: "; the intervals overlap", None: ""}[_are_disjoint(m)]
@@ -39,10 +37,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     unit = trace.info["unit"]
-    if not m.has("outcomes.timeouts"):
+    if "outcomes.timeouts" not in m:
         reason = f"no state in this trace says that a time limit ended a {unit}"
         return [Line("Time limits", reason, "outcomes", checked=False)]
     return [] if m["outcomes.timeouts"] else [Line("Time limits", f"no {unit} ended at its time limit", "outcomes")]
@@ -69,7 +66,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
 def _compare_attempts(m: Numbers, unit: str, units: str) -> list[str]:
     """Explain why failed jobs and failed attempts have different shares of the GPU time, if they do."""
     jobs, attempts = "outcomes.failure.gpu_hours_share", "lost_work.failed_gpu_hours_share"
-    has_both = m.has(jobs) and m.has(attempts) and not is_failed_time_bound(m) and not r12_few_gpus(m)
+    has_both = jobs in m and attempts in m and not is_failed_time_bound(m) and not r12_few_gpus(m)
     if not has_both or m.words(jobs) == m.words(attempts):
         return []
     is_more = m[attempts] > m[jobs]
@@ -83,7 +80,7 @@ def _has_both_sizes(m: Numbers) -> bool:
 
 def _describe_jobs_without_gpu(m: Numbers, units: str) -> str:
     """Report the jobs without a GPU, which belong to neither size and lower the overall share."""
-    if not m.has("outcomes.no_gpu.failure_share"):
+    if "outcomes.no_gpu.failure_share" not in m:
         return ""
     return f" Of [outcomes.no_gpu.ended] ended {units} without a GPU, [outcomes.no_gpu.failure_share] failed."
 
@@ -91,7 +88,7 @@ def _describe_jobs_without_gpu(m: Numbers, units: str) -> str:
 def _are_disjoint(m: Numbers) -> bool | None:
     """Return whether the clustered intervals of small and large jobs are disjoint; None if one is missing."""
     keys = [f"{size}.failure_share_{bound}_clustered" for size in (_SMALL, _LARGE) for bound in ("low", "high")]
-    if not all(map(m.has, keys)):
+    if not all(key in m for key in keys):
         return None
     small_low, small_high, large_low, large_high = (m[key] for key in keys)
     return large_low > small_high or small_low > large_high
@@ -110,9 +107,9 @@ def _format_claim(m: Numbers, unit: str, units: str) -> str:
     if failed in (0, ended):
         return f"{'All' if failed else 'None of'} [outcomes.ended] ended {units} failed"
     share = "[outcomes.failure_share]"
-    if m.has("outcomes.concentration.share"):
+    if "outcomes.concentration.share" in m:
         key = "outcomes.concentration"
-        population = "with a result" if m.value("outcomes.unknown.jobs", 0) else "that ended"
+        population = "with a result" if m.value("outcomes.unknown.jobs") else "that ended"
         return (
             f"{share} of {units} {population} failed, [{key}.failure_share_without] without one "
             f"{m[f'{key}.by']} ([{key}.share] of failures)"
@@ -123,7 +120,7 @@ def _format_claim(m: Numbers, unit: str, units: str) -> str:
         return f"{share} of ended {units} failed, but only [outcomes.ended_share] of {units} have ended"
     if _has_both_sizes(m) and _are_disjoint(m):
         return f"{share} of ended {units} failed, [{_LARGE}.failure_share] on more than 8 GPUs"
-    has_time = m.has("outcomes.failure.gpu_hours_share") and not r12_few_gpus(m)
+    has_time = "outcomes.failure.gpu_hours_share" in m and not r12_few_gpus(m)
     if has_time and m["outcomes.failure.with_runtime"] == failed:
         return f"{share} of ended {units} failed; failed {units} used [outcomes.failure.gpu_hours_share] of GPU time"
     return f"{share} of ended {units} failed"
@@ -135,19 +132,19 @@ def _list_keys(m: Numbers, unit: str, units: str, is_sized: bool) -> list[Key]:
 
     keys = []
     if ended := m["outcomes.ended"]:
-        base = "with a result" if m.value("outcomes.unknown.jobs", 0) else "ended"
-        note = f"[outcomes.failure_share] of [outcomes.ended] {base}, {m.interval('outcomes.failure_share_{}')}"
+        base = "with a result" if m.value("outcomes.unknown.jobs") else "ended"
+        note = f"[outcomes.failure_share] of [outcomes.ended] {base}, [outcomes.failure_share:interval]"
         keys.append(Key("Failed", jobs_text("outcomes.failure.jobs"), note))
-        if m.has("outcomes.failure_share_without_timeout"):
+        if "outcomes.failure_share_without_timeout" in m:
             note = f"[outcomes.failures_without_timeout] of {words.count(ended)} ended {units}"
             keys.append(Key("Failed, time limits not counted", "[outcomes.failure_share_without_timeout]", note))
     if is_sized:
-        note = f"{m.interval(f'{_LARGE}.failure_share_{{}}')}, n = [{_LARGE}.ended]"
+        note = f"[{_LARGE}.failure_share:interval], n = [{_LARGE}.ended]"
         keys.append(Key("Failed on more than 8 GPUs", f"[{_LARGE}.failure_share]", note))
     for label, key in (("No result recorded", "outcomes.unknown.jobs"), ("Running or waiting", "outcomes.open")):
         # A small number of open jobs appears only in the chart.
-        if m.value(key, 0) and (key != "outcomes.open" or m["outcomes.ended_share"] < 0.5):
-            note = f"[{key}_share] of all {units}" if m.has(f"{key}_share") else ""
+        if m.value(key) and (key != "outcomes.open" or m["outcomes.ended_share"] < 0.5):
+            note = f"[{key}_share] of all {units}" if f"{key}_share" in m else ""
             keys.append(Key(label, jobs_text(key), note))
     return keys
 
@@ -157,7 +154,7 @@ def _make_unrecorded_callout(m: Numbers, units: str) -> Callout | None:
     if not m["outcomes.ended"] or is_mostly_recorded:
         return None
     lead = f"Only [outcomes.ended_share] of {units} have a recorded result."
-    if not m.has("outcomes.failure_share_at_least"):
+    if "outcomes.failure_share_at_least" not in m:
         return Callout("care", lead, f"Open {units} may still fail; {units} that end soon are counted first.")
     bounds = "[outcomes.failure_share_at_least] and [outcomes.failure_share_at_most]"
     text = f"With the {units} that ended unrecorded, the failure rate lies between {bounds}."

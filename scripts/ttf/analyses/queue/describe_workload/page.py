@@ -3,7 +3,6 @@
 import polars as pl
 
 from ttf.analyses.queue.describe_workload import PERCENTILES
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import Mean, PageTable, format_range
 from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -17,23 +16,22 @@ MOST_ABOVE = 0.05
 _USE, _WAIT = "occupancy.all.gpus_in_use_share", "workload.queue.all"
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return GPUs in use and waits of jobs; None if neither is known."""
-    unit, has_use, has_wait = trace.info["unit"], m.size.is_gpu and m.has(_USE), m.has(f"{_WAIT}.median_s")
+    unit, has_use, has_wait = trace.info["unit"], m.size.is_gpu and _USE in m, f"{_WAIT}.median_s" in m
     if not has_use and not has_wait:
         return None
     keys = []
     if has_use:
         period = "mean over [occupancy.all.time_s]"
-        peak = "; peak [occupancy.peak_share]" if m.has("occupancy.peak_share") else ""
+        peak = "; peak [occupancy.peak_share]" if "occupancy.peak_share" in m else ""
         keys.append(Key("GPUs in use", f"[{_USE}]", period + peak))
     if has_wait:
         keys.append(_make_wait_key(m, "Median wait", _WAIT, unit))
     largest = "workload.queue.largest"
-    if has_wait and m.has(f"{largest}.median_s"):
+    if has_wait and f"{largest}.median_s" in m:
         keys.append(_make_wait_key(m, f"Median wait, {bucket_label(m[f'{largest}.gpus'])}", largest, unit))
-    if m.size.is_gpu and m.has("use.gpu.all.mean_share"):
+    if m.size.is_gpu and "use.gpu.all.mean_share" in m:
         keys.append(Key("GPU activity", "[use.gpu.all.mean_share]", "mean while held"))
     charts = ("gpus_in_use", "queue_by_gpus")[not m.size.is_gpu :]
     return Head(
@@ -46,17 +44,16 @@ def head(trace: Trace, m: Numbers) -> Head | None:
     )
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """List what the trace does not record about queue and utilisation."""
     no_wait = m.value("queue.reason", "no submission with a later start is recorded")
-    reason_by_item = {"Waits in the queue": None if m.has(f"{_WAIT}.median_s") else no_wait}
+    reason_by_item = {"Waits in the queue": None if f"{_WAIT}.median_s" in m else no_wait}
     # Utilisation is reported in GPUs only.
     if m.size.is_gpu:
-        has_activity = m.has("use.gpu.all.mean_share") or m.has("workload.machines.gpu.mean")
+        has_activity = "use.gpu.all.mean_share" in m or "workload.machines.gpu.mean" in m
         reason_by_item |= {
-            "GPUs in use": None if m.has(_USE) else m.value("occupancy.reason", "no placements on nodes are recorded"),
-            "Reasons for waiting": m.value("occupancy.causes.reason", None),
+            "GPUs in use": None if _USE in m else m.value("occupancy.reason", "no placements on nodes are recorded"),
+            "Reasons for waiting": m.value("occupancy.causes.reason"),
             "GPU activity": None if has_activity else "this data has no GPU-activity readings",
         }
     return [
@@ -79,18 +76,18 @@ def _format_claim(m: Numbers, unit: str, has_use: bool, has_wait: bool) -> str:
 
 
 def _make_wait_key(m: Numbers, label: str, key: str, unit: str) -> Key:
-    n = words.plural(m.n(f"{key}.median_s"), unit)
+    n = f"[{key}.median_s:n {unit}]"
     return Key(label, f"[{key}.median_s]", f"90th percentile [{key}.p90_s]; n = {n}")
 
 
 def _explain_waits(m: Numbers, unit: str) -> tuple[str, ...]:
     """Say whether jobs waited for capacity, as far as it can be inferred."""
     free_key, full_key = "occupancy.causes.unrecognised.jobs_share", "occupancy.causes.full.jobs_share"
-    if not m.has(free_key):
+    if free_key not in m:
         return ()
     if m[free_key] > 0.5:
         sentence = (
-            f"Of {words.plural(m.n(free_key), unit)} that waited over a minute, [{free_key}] had enough "
+            f"Of [{free_key}:n {unit}] that waited over a minute, [{free_key}] had enough "
             "free GPUs (inferred). Priorities or limits are likelier reasons than capacity."
         )
     else:

@@ -17,7 +17,7 @@ from ttf.analyses.risk.predict_failure.risk_labels import (
 )
 from ttf.analyses.risk.predict_failure.verdict import last_tested, read_origins
 from ttf.analyses.shared.risk import KINDS, NESTED
-from ttf.display.phrases import fill_numbers, join_parts, quote_trace_text
+from ttf.display.phrases import join_parts, quote_trace_text
 from ttf.display.report_tables import CLUSTERED, Interval, PageTable, format_boolean, format_rows
 from ttf.display.report_trace import Trace
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -41,11 +41,10 @@ def context(trace: Trace, m: Numbers) -> dict:
     return {"name_of_model": MODELS.get}
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line:
     """Return the finding in figures, or a line if nothing could be tested."""
     unit, units = trace.info["unit"], words.plural_noun(trace.info["unit"])
-    if not m.has("risk.verdict"):
+    if "risk.verdict" not in m:
         reason = m.value(f"risk.{ORIGINS[-1]}.reason", f"no {unit} has ended")
         return Line("Failure risk", f"failure prediction cannot be tested: {reason}", "risk_evaluation", checked=False)
     return Head(
@@ -57,10 +56,9 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
     )
 
 
-@fill_numbers
 def lines(trace: Trace, m: Numbers) -> list[Line]:
     """Return a line on the trials if no saving was computed."""
-    if not m.has("risk.verdict") or m.has("risk.savings.gpu_hours"):
+    if "risk.verdict" not in m or "risk.savings.gpu_hours" in m:
         return []
     reason = m.value("risk.savings.gpu_hours_reason", "no trial can be judged")
     return [Line("Trials of jobs at risk", reason, "risk_evaluation", checked=False)]
@@ -74,8 +72,8 @@ def _serving_key(m: Numbers) -> str:
 def _format_claim(m: Numbers) -> str:
     serving, text = _serving_key(m), VERDICT_TEXTS[m["risk.verdict"]]
     pr_auc, base_rate = f"[{serving}.pr_auc]", f"[risk.{m['risk.origin']}.base_rate.pr_auc]"
-    low = m.value(f"{serving}.pr_auc_above_base_rate_ci_low_clustered", None)
-    if m.has("risk.without_most.pr_auc") and m.has(f"{serving}.cluster_by"):
+    low = m.value(f"{serving}.pr_auc_above_base_rate_ci_low_clustered")
+    if "risk.without_most.pr_auc" in m and f"{serving}.cluster_by" in m:
         total = f"[risk.{m['risk.origin']}.failures]"
         held_by_one = f"[risk.without_most.held] of {total} failures are of one {m[f'{serving}.cluster_by']}"
         remaining_pr_auc, short = ("[risk.without_most.pr_auc]", text.partition(",")[0].removesuffix(VERDICT_SUBJECT))
@@ -83,7 +81,7 @@ def _format_claim(m: Numbers) -> str:
     if m["risk.verdict"] == WEAK:
         return f"{text}: savings exceed costs at {_count_origins(m, 'risk.origins_paying')}"
     if m["risk.verdict"] == CANNOT_SAY:
-        if m.has(clusters := f"{serving}.clusters") and not m.has(f"{serving}.pr_auc_ci_low_clustered"):
+        if (clusters := f"{serving}.clusters") in m and f"{serving}.pr_auc_ci_low_clustered" not in m:
             return f"{text}: failures are of [{clusters}] effective {words.plural_noun(m[f'{serving}.cluster_by'])}"
     elif low is not None and (low > 0) == (m["risk.verdict"] == NONE):
         # The figures of an origin that the others outvote would contradict the verdict.
@@ -100,12 +98,12 @@ def _list_key_figures(m: Numbers, units: str) -> list[Key]:
     keys = [Key(label, f"[{serving}.pr_auc]", join_parts(ci, n, by=", "))]
     if m["risk.verdict"] == CANNOT_SAY:
         return keys
-    if m.has(above_key := f"{serving}.pr_auc_above_base_rate"):
+    if (above_key := f"{serving}.pr_auc_above_base_rate") in m:
         note = join_parts(format_ci(m, above_key), f"> 0 at {_count_origins(m, 'risk.origins_predicted')}", by=", ")
         keys.append(Key("Above the base rate", f"[{above_key}]", note))
-    if m.has(above_nested_key := f"{serving}.pr_auc_above_nested_rate"):
+    if (above_nested_key := f"{serving}.pr_auc_above_nested_rate") in m:
         keys.append(Key(f"Above {KINDS[NESTED]}", f"[{above_nested_key}]", format_ci(m, above_nested_key)))
-    if m.has(saved_key):
+    if saved_key in m:
         label = f"Saved by trying {units} at risk on one GPU first"
         keys.append(
             Key(label, f"[{saved_key}] GPU-h", join_parts(format_ci(m, saved_key), describe_savings(m), by=", "))
@@ -115,28 +113,27 @@ def _list_key_figures(m: Numbers, units: str) -> list[Key]:
 
 def _count_origins(m: Numbers, key: str) -> str:
     """Return the number of origins where something holds, of those where it is known: 2 of 3 origins."""
-    return f"[{key}] of {words.plural(m.n(key), 'origin')}"
+    return f"[{key}] of [{key}:n origin]"
 
 
 def format_ci(m: Numbers, key: str) -> str:
     """Return the clustered interval of a number in words, or an empty string."""
-    return m.interval(f"{key}_ci_{{}}") if m.has(f"{key}_ci_low_clustered") else ""
+    return f"[{key}:interval]" if f"{key}_ci_low_clustered" in m else ""
 
 
 def _explain_missing_interval(m: Numbers) -> str:
     clusters = f"{_serving_key(m)}.clusters"
-    if not m.has(clusters):
+    if clusters not in m:
         return "no interval"
     return f"no interval: [{clusters}] effective {words.plural_noun(m[f'{_serving_key(m)}.cluster_by'])}"
 
 
-@fill_numbers
 def describe_savings(m: Numbers) -> str:
     """Say at how many origins acting on the score saves more than it costs, and the share of the best saving."""
     if not m.n("risk.origins_paying"):
         return "the saving is unknown"
     text = f"above its cost at {_count_origins(m, 'risk.origins_paying')}"
-    if not m["risk.origins_paying"] or not m.has("risk.savings.of_oracle"):
+    if not m["risk.origins_paying"] or "risk.savings.of_oracle" not in m:
         return text
     return f"{text}, [risk.savings.of_oracle] of what knowing all failures would save"
 
@@ -145,23 +142,22 @@ def _body(m: Numbers) -> list[str]:
     """Return the sentences on importance, on use against people, and on origins that were not tested."""
     splits_by_reason: dict[str, list[str]] = {}
     for split in ORIGINS:
-        if m.has(f"risk.{split}.reason"):
+        if f"risk.{split}.reason" in m:
             splits_by_reason.setdefault(m[f"risk.{split}.reason"], []).append(SPLITS[split].lower())
     sentences = [
         f"The {words.join_list(splits)} cannot be tested: {reason}." for reason, splits in splits_by_reason.items()
     ]
     if m["risk.verdict"] != CANNOT_SAY:
-        user_warning = "Do not use the score to rank people." if m.value("risk.features_of_user", 0) else ""
+        user_warning = "Do not use the score to rank people." if m.value("risk.features_of_user") else ""
         sentences = [describe_importance(m), user_warning, *sentences]
     return [" ".join(filter(None, sentences))] if any(sentences) else []
 
 
-@fill_numbers
 def describe_importance(m: Numbers) -> str:
     """Return a sentence: the features that predict best, and the loss without history."""
     if m[_serving_key(m)] == NESTED:
         return "On earlier jobs, a regression on all features did not beat history alone."
-    names = [_name_feature(m, rank) for rank in (1, 2) if m.has(f"risk.importance.{rank}.drop")]
+    names = [_name_feature(m, rank) for rank in (1, 2) if f"risk.importance.{rank}.drop" in m]
     if not names:
         return ""
     sentence = ", then ".join([f"The {names[0]} predicts best", *names[1:]])
@@ -170,10 +166,10 @@ def describe_importance(m: Numbers) -> str:
 
 def _describe_history(m: Numbers) -> str:
     """Say what history adds; an empty string if that was not measured."""
-    if not m.has("risk.history.share_of_gain"):
+    if "risk.history.share_of_gain" not in m:
         return ""
     low_key, note = "risk.history.drop_ci_low_clustered", " (no interval)"
-    if m.has(low_key):
+    if low_key in m:
         if m[low_key] <= 0 and m["risk.history.share_of_gain"] < LEAST_SHARE:
             return f"the {'user' if m.value('risk.features_of_user', 0) else 'job'}'s history adds nothing measurable"
         note = " (CI includes 0)" if m[low_key] <= 0 else ""

@@ -6,7 +6,6 @@ import polars as pl
 
 from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS
 from ttf.display.metrics import FEWEST_FAILURES
-from ttf.display.phrases import fill_numbers
 from ttf.display.report_tables import Interval, PageTable, add_size_labels
 from ttf.display.report_trace import Trace, list_nonempty_charts
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -36,11 +35,10 @@ _ANY_CAUSE = "Causes are not recorded: every failure counts, user errors include
 TITLE = "Scaling with job size"
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     """Return the finding on MTTF by size, or a line with the reason why there is none."""
     unit, basis = trace.info["unit"], m.value("sizes.basis", "state")
-    if not trace.has_jobs or not (m.has("sizes.rate.ci_high") or m.has("sizes.law.slope")):
+    if not trace.has_jobs or not ("sizes.rate.ci_high" in m or "sizes.law.slope" in m):
         reason = m.value("sizes.rate.reason", f"no {unit} requested a GPU")
         reason = reason if trace.has_jobs else f"lifetimes of {words.plural_noun(unit)}, no jobs"
         return Line(TITLE, reason, checked=False)
@@ -57,20 +55,20 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
 
 def _format_claim(m: Numbers, mttf_label: str, unit: str) -> str:
     largest = "sizes.largest_run.gpus"
-    if not m.value("sizes.rate.failures", 0):
+    if not m.value("sizes.rate.failures"):
         kind = f"{mttf_label.removesuffix(' MTTF').lower()} " if "Infra" in mttf_label else ""
         return f"No {kind}failure in [sizes.rate.node_days] node-days"
-    if not m.has("sizes.law.slope"):
-        if m["sizes.law.reason"] == "one size only" and m.has(largest):
+    if "sizes.law.slope" not in m:
+        if m["sizes.law.reason"] == "one size only" and largest in m:
             return f"No {unit} used more than [{largest} GPU], so scaling with size cannot be tested"
         return f"{words.plural(m['sizes.rate.failures'], 'failure')} cannot tell how MTTF falls with size"
     slope, verdict = m["sizes.law.slope"], m["sizes.law.verdict"]
     slope_text = "[sizes.law.slope:2]"
-    if m.has("sizes.law.no_clusters") or verdict not in ("agrees", "rejected"):
+    if "sizes.law.no_clusters" in m or verdict not in ("agrees", "rejected"):
         return f"{mttf_label} has slope {slope_text} in size; the data are too few to confirm 1/N"
     if verdict == "agrees":
         gpus = _target_size(m)
-        if gpus and m.has(f"sizes.projected.{gpus}.mttf_s"):
+        if gpus and f"sizes.projected.{gpus}.mttf_s" in m:
             return (
                 f"{mttf_label} falls in proportion to GPUs, to [sizes.projected.{gpus}.mttf_s] at "
                 f"[sizes.projected.{gpus}.gpus GPU] (projected)"
@@ -90,40 +88,42 @@ def _target_size(m: Numbers) -> int | None:
 
 
 def _iterate_key_figures(m: Numbers, mttf_label: str) -> Iterator[Key]:
-    if m.has("sizes.law.slope"):
+    if "sizes.law.slope" in m:
         low, high = (words.number(m[f"sizes.law.ci_{bound}"], 2) for bound in ("low", "high"))
-        if m.has("sizes.law.no_clusters"):
+        if "sizes.law.no_clusters" in m:
             slope_note = "too few clusters for an interval"
         else:
-            assumption = "" if m.has("sizes.law.cluster_by") else " if independent"
+            assumption = "" if "sizes.law.cluster_by" in m else " if independent"
             slope_note = f"95% CI {words.join_range(low, high)}{assumption}; 1/N is −1"
         yield Key("Pooled slope of log MTTF on log nodes", "[sizes.law.slope:2]", slope_note)
     gpus = _target_size(m)
     projected, measured = f"sizes.projected.{gpus}", f"sizes.measured.{gpus}"
-    if m.has(f"{projected}.mttf_s"):
+    if f"{projected}.mttf_s" in m:
         span = words.time_range(m[f"{projected}.low_s"], m[f"{projected}.high_s"], m[f"{projected}.mttf_s"])
         yield Key(f"{mttf_label} at [{projected}.gpus GPU], projected", f"[{projected}.mttf_s]", f"90% CI {span}")
-    if not m.has(f"{measured}.mttf_s") and m.has("sizes.largest.mttf_s"):
+    if f"{measured}.mttf_s" not in m and "sizes.largest.mttf_s" in m:
         measured = "sizes.largest"
-    if m.has(f"{measured}.mttf_s") and m[f"{measured}.failures"] >= FEWEST_FAILURES:
+    if f"{measured}.mttf_s" in m and m[f"{measured}.failures"] >= FEWEST_FAILURES:
         size = "[sizes.largest.gpus_low]–" if measured == "sizes.largest" else "up to "
         size += "[sizes.largest.gpus_high GPU]" if measured == "sizes.largest" else f"{gpus:,} GPUs"
-        note = f"{m.interval(measured + '.ci_{}_s', f'{measured}.mttf_s', '90')}, [{measured}.failures failure]"
+        note = f"[{measured}.mttf_s:interval90], [{measured}.failures failure]"
         yield Key(f"{mttf_label} at {size}, measured", f"[{measured}.mttf_s]", note)
     # Otherwise the MTTF is shown, and the rate is in a tile of the first screen.
-    elif m.has("sizes.rate.failures_per_1000_node_days"):
+    elif "sizes.rate.failures_per_1000_node_days" in m:
         rate = "[sizes.rate.failures_per_1000_node_days]"
         any_cause = ", any cause" if m["sizes.basis"] == "proxy" else ""
-        yield Key(f"Failures per 1,000 node-days{any_cause}", rate, m.interval("sizes.rate.ci_{}", confidence="90"))
+        yield Key(
+            f"Failures per 1,000 node-days{any_cause}", rate, "[sizes.rate.failures_per_1000_node_days:interval90]"
+        )
 
 
 def _choose_callout(m: Numbers) -> Callout | None:
     """Return a warning if measurement and projection disagree, else why nothing larger is projected."""
-    if m.value("sizes.check.p_value", 1) < 0.05 and m.has(f"sizes.projected.{_target_size(m)}.mttf_s"):
+    if m.value("sizes.check.p_value", 1) < 0.05 and f"sizes.projected.{_target_size(m)}.mttf_s" in m:
         observed, expected = "[sizes.check.observed]", "[sizes.check.expected]"
         lead = "Projection and measurement disagree at [ettr.assumed.size_of_the_run GPU]."
         return Callout("care", lead, f"{observed} failures seen, {expected} expected from the other sizes.")
-    if m.value("sizes.projects_to_nodes", 0) == 0 and m.has("sizes.no_projection"):
+    if m.value("sizes.projects_to_nodes", 0) == 0 and "sizes.no_projection" in m:
         text = f"{words.capitalise(m['sizes.no_projection'])}."
         return Callout("stop", "MTTF at larger sizes cannot be estimated.", text)
     return None

@@ -3,7 +3,7 @@
 import polars as pl
 
 from ttf.analyses.time_to_failure.annual_failure_rate import AFR
-from ttf.display.phrases import fill_numbers, quote_trace_text
+from ttf.display.phrases import quote_trace_text
 from ttf.display.report_tables import WITH_INTERVAL, PageTable
 from ttf.display.report_trace import MOST_STRATA, Trace
 from ttf.display.section_head import Head, Key
@@ -18,17 +18,16 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     return {"afr": PageTable(afr, columns, AFR)}
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | None:
     """Return the rate of all drives, and of the models with the lowest and the highest rate, if they are known."""
-    if not m.has("afr.afr"):
+    if "afr.afr" not in m:
         return None
     unit = trace.info["unit"]
     failures = "[afr.failures failure]"
-    keys = [Key("Annual failure rate", "[afr.afr]%", f"{m.interval('afr.ci_{}')}; {failures}")]
-    for extreme in ("lowest", "highest") if m.has("afr.highest.afr") else ():
+    keys = [Key("Annual failure rate", "[afr.afr]%", f"[afr.afr:interval]; {failures}")]
+    for extreme in ("lowest", "highest") if "afr.highest.afr" in m else ():
         name = quote_trace_text(m[f"afr.{extreme}.model"], 24)
-        interval = f"{m.interval(f'afr.{extreme}.ci_{{}}')}; [afr.{extreme}.failures failure]"
+        interval = f"[afr.{extreme}.afr:interval]; [afr.{extreme}.failures failure]"
         keys.append(Key(f"{words.capitalise(extreme)}, {name}", f"[afr.{extreme}.afr]%", interval))
     rate_text, count_text = "[afr.afr]%", f"by {failures}"
     if not m["afr.failures"]:

@@ -31,7 +31,7 @@ from ttf.display.charts.figure import (
 from ttf.display.charts.intervals import add_bounds, clustering_note, draw_estimates, draw_lower_bounds
 from ttf.display.charts.steps import CLUSTERED, choose_bands, step_curves, step_rows
 from ttf.display.charts.text import HOUR_S, make_labels
-from ttf.display.charts.theme import ACCENT, CATEGORY_COLOURS, FAILURE, FAINT, INK, ORDER_COLOURS
+from ttf.display.charts.theme import CATEGORY_COLOURS, FAILURE, FAINT, INK, ORDER_COLOURS
 from ttf.engine.columns import GAP
 from ttf.engine.words import capitalise, duration, join_list, plural, share, stratification_name
 from ttf.stats.durations.survival import thin_curves
@@ -295,9 +295,9 @@ def _draw_mttf_rows(rows: list[dict], overall: list[float], stratum_by: str) -> 
         *tooltips(form=",.1f", low95="95% from (h)", high95="95% to (h)"),
     ]
     base = make_chart("strata").encode(tooltip=tooltip, y=alt.Y("stratum:N", sort=order, title=title))
-    layers = draw_estimates(base.transform_filter("isValid(datum.mttf)"), x_axis, size=60, color=ACCENT)
+    layers = draw_estimates(base.transform_filter("isValid(datum.mttf)"), x_axis)
     if any("mttf" not in row for row in rows):
-        layers += draw_lower_bounds(base.transform_filter("!isValid(datum.mttf)"), x_axis("low95:Q"), size=80)
+        layers += draw_lower_bounds(base.transform_filter("!isValid(datum.mttf)"), x_axis("low95:Q"))
     if overall:
         line = make_chart("whole").mark_rule(strokeDash=[4, 3], color=FAINT)
         layers.insert(0, line.encode(x=x_axis("mean:Q"), tooltip=tooltips(form=",.1f", mean="whole trace (h)")))

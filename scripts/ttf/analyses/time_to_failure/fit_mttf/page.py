@@ -7,7 +7,7 @@ import polars as pl
 from ttf.analyses.outages.measure_availability import OUTAGE_FREE, SPANS
 from ttf.analyses.time_to_failure.fit_mttf import MTTF, SURVIVAL_AT
 from ttf.analyses.time_to_failure.judge_lifetimes import LIFETIME_VERDICT
-from ttf.display.phrases import compare_groups, fill_numbers, is_repaired, noun
+from ttf.display.phrases import compare_groups, is_repaired, noun
 from ttf.display.report_tables import Interval, PageTable
 from ttf.display.report_trace import MOST_STRATA, Trace, label_strata, select_largest_strata
 from ttf.display.section_head import Callout, Head, Key, Line
@@ -57,12 +57,11 @@ _REPAIRED_HAZARD_OVER_ALL = {"falls": "; the hazard decreases, or {units} differ
 _REPAIRED_HAZARD_OVER_ALL["rises"] = _REPAIRED_HAZARD_IN_GROUPS["rises"]
 
 
-@fill_numbers
 def head(trace: Trace, m: Numbers) -> Head | Line | None:
     """Return the finding on the time to failure, or a line if nothing failed."""
     unit = trace.info["unit"]
     units = words.plural_noun(unit)
-    if not m.value("survival.events", 0):
+    if not m.value("survival.events"):
         return Line("Time to failure", _format_no_failure(m, unit), "tables/mttf.csv")
     if r6_ends_unknown(m):
         text = "Only [mttf.events] of [without_end.failures] failures have a recorded end."
@@ -81,14 +80,14 @@ def head(trace: Trace, m: Numbers) -> Head | Line | None:
 
 
 def _format_no_failure(m: Numbers, unit: str) -> str:
-    if m.value("without_end.failures", 0):
+    if m.value("without_end.failures"):
         return "[without_end.failures] failures, all of unknown end"
-    at_risk = " in [mttf.exposure_s]" if m.value("mttf.exposure_s", 0) else ""
+    at_risk = " in [mttf.exposure_s]" if m.value("mttf.exposure_s") else ""
     return f"no {unit} failed{at_risk}"
 
 
 def _format_claim(trace: Trace, m: Numbers, units: str) -> str:
-    is_falling = m.value("lifetimes.verdict", None) == "falls"
+    is_falling = m.value("lifetimes.verdict") == "falls"
     if limits := limit_keys(m):
         limit_words = [f"[{key}]" for key in limits]
         manner = "in steps at the time limits" if len(limit_words) > 1 else "in a step at the time limit"
@@ -96,13 +95,13 @@ def _format_claim(trace: Trace, m: Numbers, units: str) -> str:
     hazard_in_groups, hazard_over_all = _HAZARD_IN_GROUPS, _HAZARD_OVER_ALL
     if is_repaired(trace.info):
         hazard_in_groups, hazard_over_all = _REPAIRED_HAZARD_IN_GROUPS, _REPAIRED_HAZARD_OVER_ALL
-    hazard = hazard_in_groups.get(m.value("lifetimes.verdict_within", None))
-    hazard = (hazard or hazard_over_all.get(m.value("lifetimes.verdict", None), "")).format(units=units)
-    free_span = next((name for name in reversed(SPANS) if m.has(f"free.{name}.share")), None)
+    hazard = hazard_in_groups.get(m.value("lifetimes.verdict_within"))
+    hazard = (hazard or hazard_over_all.get(m.value("lifetimes.verdict"), "")).format(units=units)
+    free_span = next((name for name in reversed(SPANS) if f"free.{name}.share" in m), None)
     if free_span and is_repaired(trace.info):
         share, noun_words = f"[free.{free_span}.share]", words.plural_noun(noun(OUTAGE_FREE, trace.info))
         return f"{share} of {noun_words} go {SPANS[free_span][1]} without outage from a random moment{hazard}"
-    if m.has("groups.highest.failed_share"):
+    if "groups.highest.failed_share" in m:
         return compare_groups(m, units)
     noun_words = words.plural_noun(noun(SURVIVAL_AT, trace.info))
     ages = {"1h": ("1 hour", 3_600), "1d": ("1 day", 86_400)}
@@ -110,53 +109,53 @@ def _format_claim(trace: Trace, m: Numbers, units: str) -> str:
         ages = {"1y": ("1 year", 31_536_000), "1d": ages["1d"]}
     for age, (name, seconds) in ages.items():
         low, high = (f"incidence.failure.{seconds}s.incidence_{end}" for end in ("low", "high"))
-        if r6_ends_unknown(m) and m.has(low) and m.has(high):
+        if r6_ends_unknown(m) and low in m and high in m:
             return f"{m.span(low, high)} of {noun_words} fail within {name}"
-        if m.has(f"survival.{age}.survival"):
+        if f"survival.{age}.survival" in m:
             return f"After {name} [survival.{age}.survival] of {noun_words} have not failed{hazard}"
-    if m.has("mttf.mttf_s") and not m.has("mttf.range.low_s"):
+    if "mttf.mttf_s" in m and "mttf.range.low_s" not in m:
         return "One failure occurred per [mttf.mttf_s] at risk"
     return f"[survival.events] of [survival.n] {noun_words} failed"
 
 
 def _iterate_key_figures(m: Numbers, age_words: str) -> Iterator[Key]:
-    if m.has("lifetimes.split_age_s"):
+    if "lifetimes.split_age_s" in m:
         for label, age in ((f"MTTF, first [lifetimes.split_age_s] {age_words}", "young"), ("MTTF, later", "old")):
             failures = f"[lifetimes.{age}_events failure]"
-            if m.has(f"lifetimes.{age}_mttf_s"):
+            if f"lifetimes.{age}_mttf_s" in m:
                 yield Key(label, f"[lifetimes.{age}_mttf_s]", failures)
             else:
                 yield Key(label, "not estimated", failures)
-    if m.has("mttf.range.low_s"):
+    if "mttf.range.low_s" in m:
         yield _make_range_key(m)
-    elif m.has("mttf.mttf_s"):
-        yield Key("MTTF over all ages", "[mttf.mttf_s]", m.interval("mttf.ci_{}_s", "mttf.mttf_s"))
+    elif "mttf.mttf_s" in m:
+        yield Key("MTTF over all ages", "[mttf.mttf_s]", "[mttf.mttf_s:interval]")
     shape, weibull_note = choose_shape(m)
-    if m.has(shape):
-        yield Key(f"Weibull shape {weibull_note}".strip(), f"[{shape}]", m.interval(f"{shape}_ci_{{}}"))
+    if shape in m:
+        yield Key(f"Weibull shape {weibull_note}".strip(), f"[{shape}]", f"[{shape}:interval]")
 
 
 def _make_range_key(m: Numbers) -> Key:
     low, high = words.in_common_unit(m["mttf.range.high_s"], m["mttf.range.low_s"], m["mttf.range.high_s"])
     bounds = words.join_range(low, high).partition("–")
-    cells = [m.keyed(f"mttf.range.{bound}_s", text) for bound, text in zip(("low", "high"), bounds[::2], strict=True)]
+    cells = [m.tag(f"mttf.range.{bound}_s", text) for bound, text in zip(("low", "high"), bounds[::2], strict=True)]
     return Key("MTTF over all ages, range", "–".join(cells), "depends on what is not recorded")
 
 
 def _iterate_paragraphs(trace: Trace, m: Numbers) -> Iterator[str]:
     units, durations = words.plural_noun(trace.info["unit"]), words.plural_noun(noun(LIFETIME_VERDICT, trace.info))
     verb, sentences = "go on" if is_repaired(trace.info) else "have not failed", []
-    if is_repaired(trace.info) and m.has("survival.1d.survival"):
-        age, name = next(pair for pair in (("1y", "a year"), ("1d", "a day")) if m.has(f"survival.{pair[0]}.survival"))
+    if is_repaired(trace.info) and "survival.1d.survival" in m:
+        age, name = next(pair for pair in (("1y", "a year"), ("1d", "a day")) if f"survival.{pair[0]}.survival" in m)
         sentences.append(
             f"After a repair, [survival.{age}.survival] of "
             f"{words.plural_noun(noun(SURVIVAL_AT, trace.info))} last {name}."
         )
-    if m.has("lifetimes.largest_gap"):
+    if "lifetimes.largest_gap" in m:
         note = {
             False: " A single MTTF misleads little.",
             None: " There is too little data to tell whether a single MTTF misleads.",
-        }.get(m.value("lifetimes.misleads_clustered", None), "")
+        }.get(m.value("lifetimes.misleads_clustered"), "")
         constant = f"[lifetimes.exponential_survival] of {durations} after [lifetimes.at_s]"
         sentence = f"A constant rate (dashed) would leave {constant}"
         sentences.append(f"{sentence}; [lifetimes.km_survival] {verb}.{note}")
@@ -164,13 +163,13 @@ def _iterate_paragraphs(trace: Trace, m: Numbers) -> Iterator[str]:
         yield " ".join(sentences)
     if limits := limit_keys(m):
         sentence = f"The {'steps are' if len(limits) > 1 else 'step is'} {units} ended by their time limit"
-        if m.has("survival.median_s") and m["survival.median_s"] in [m[key] for key in limits]:
+        if "survival.median_s" in m and m["survival.median_s"] in [m[key] for key in limits]:
             sentence += ", so the median of [survival.median_s] is a limit, not a property of the hardware"
         yield f"{sentence}."
 
 
 def _warn_of_range(m: Numbers) -> Callout | None:
-    if not m.has("mttf.range.low_s"):
+    if "mttf.range.low_s" not in m:
         return None
     reason = m["mttf.range.why"].replace("{", "(").replace("}", ")")
     return Callout("care", "The MTTF is a range.", f"{words.capitalise(reason)}.")
