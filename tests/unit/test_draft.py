@@ -408,6 +408,7 @@ REFUSED = {
     "iconv -f UTF-16 -t UTF-8 runs.csv": ("runs.csv", csv_text(encoding="utf-16")),
     "iconv -f LATIN1 -t UTF-8": ("runs.csv", csv_text(make_columns(owner=["Jürgen"] * 60), "latin-1")),
     "this is a workbook": ("runs.csv", b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml"),
+    "the list of jobs is empty": ("runs.json", b'{"meta": {}, "jobs": []}'),
     "a table with the columns id, title. None tells": ("runs.json", b'[{"id": 1, "title": "a"}]'),
     "jq -c '.where.the.list.is[]'": ("runs.json", b'{"jobs": {"a": [\n {"id": 1}]}}'),
     "the file is empty": ("runs.csv", b""),

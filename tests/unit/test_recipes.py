@@ -93,7 +93,7 @@ def test_pbs_and_torque(read):
 
 
 def test_a_folder_of_daily_files_is_one_trace(tmp_path):
-    (tmp_path / "pbs").mkdir()
+    (tmp_path / "pbs" / "older").mkdir(parents=True)
     for day in ("20250106", "20250107"):
         (tmp_path / "pbs" / day).write_text(PBS.format(t=T, end=T + 3600))
     assert read_recognised(tmp_path / "pbs", tmp_path)[0].height == 6
@@ -122,6 +122,19 @@ def test_grid_engine(read):
         ("3", "failure", 60, 3600, 4000),
         ("4", "cancelled", 60, 3600, 4000),
     ]
+
+
+def test_grid_engine_in_json(read):
+    job = {
+        "task_number": 0,
+        "submission_time": T * 10**6,
+        "start_time": (T + 60) * 10**6,
+        "end_time": (T + 660) * 10**6,
+    }
+    ends = [(1, 0, 0), (2, 0, 1), (3, 100, 137)]
+    lines = [json.dumps(job | {"job_number": n, "failed": failed, "exit_status": code}) for n, failed, code in ends]
+    expected = [("1", "success", 600), ("2", "failure", 600), ("3", "failure", 600)]
+    assert read("\n".join(lines), "job_id", "outcome", "runtime_s") == expected
 
 
 def lsf_line(number, status, hosts=1, info=0, idx=0, extra=""):
@@ -289,6 +302,21 @@ def test_kubernetes_pods(read):
     assert read({"apiVersion": "v1", "items": PODS, "kind": "List"}, *columns) == rows
     assert read(PODS, *columns) == rows
     assert read("\n".join(map(json.dumps, PODS)), *columns) == rows
+
+
+def test_lists_of_several_days_are_one_trace(tmp_path):
+    (tmp_path / "pods").mkdir()
+    for day, pods in (
+        ("06", [make_pod(1, "Running"), make_pod(2, "Failed", "Error", 1)]),
+        ("07", [make_pod(1, "Succeeded")]),
+    ):
+        (tmp_path / f"pods/2025-01-{day}.json").write_text(json.dumps({"items": pods}))
+    jobs, quarantine = read_recognised(tmp_path / "pods", tmp_path)
+    assert quarantine.rows() == []
+    assert jobs.select("job_id", "outcome", "runtime_s").sort("job_id").rows() == [
+        ("u1", "success", 3600),
+        ("u2", "failure", 3600),
+    ]
 
 
 def make_kubernetes_job(number, condition=None, parallelism=2, **status):

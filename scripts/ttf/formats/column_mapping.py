@@ -34,7 +34,7 @@ def jobs(source: Source) -> pl.DataFrame:
     end has ended with an unknown outcome, except if the end follows from a run time, which is the time observed so far.
     A word in no list of outcomes is `unknown`. Requests are per instance; a job without a mapped size is one instance.
     If ids are not unique, `task` distinguishes the rows of an id: their number in file order, after the mapped task if
-    there is one. trace_end_s is the last moment in any row.
+    there is one. In snapshots, the last row of an id counts. trace_end_s is the last moment in any row.
     """
     mapping, outcomes = source.meaning["mapping"], outcome_by_word(source.meaning["outcomes"])
     has_runtime, status = "runtime" in mapping, mapping["status"]
@@ -50,6 +50,8 @@ def jobs(source: Source) -> pl.DataFrame:
         )
         .with_columns(start=pl.when(pl.col("outcome") != "waiting").then("start"))
     )
+    if source.meaning.get("snapshots", False):
+        rows = rows.unique(["job_id", "task"], keep="last", maintain_order=True)
     day_columns, rows = _add_day_columns(rows, source)
     # A job cancelled in the queue may have an end, or a run time of 0.
     started = pl.col("start").is_not_null()

@@ -23,7 +23,7 @@ import polars as pl
 
 from ttf.engine.errors import StudyError
 from ttf.raw.headers import BYTE_ORDER_MARK, DELIMITERS
-from ttf.raw.raw_files import read_line_blocks
+from ttf.raw.raw_files import read_line_blocks, read_unpacked
 from ttf.raw.raw_json import find_list_key, read_nested_records, read_whole
 from ttf.raw.raw_tables import MAX_TEXT_SHOWN, RowPair, TableSchema, read_raw_table
 
@@ -124,8 +124,8 @@ def _format_cell(expression: pl.Expr) -> pl.Expr:
 def _read_records(path: Path, records: Mapping[str, Any], needed: Collection[str]) -> Iterator[Record]:
     if "line" in records:
         return _read_lines(path, records)
-    with closing(read_line_blocks(path, 1 << 16)) as blocks:
-        is_json = next(blocks).removeprefix(BYTE_ORDER_MARK).lstrip().startswith((b"{", b"["))
+    with closing(read_unpacked(path)) as chunks:
+        is_json = next(chunks).removeprefix(BYTE_ORDER_MARK).lstrip().startswith((b"{", b"["))
     if not is_json:
         return _read_table(path)
     return _read_json(path, read_whole(path).decode(errors="replace"), records, needed)

@@ -103,6 +103,8 @@ def _list_entries(trace: str, entry: dict) -> list[Entry]:
         entries = list_entries(entry["folder"])
     except OSError as error:
         raise ConfigError(f"registry.{trace}.folder: {entry['folder']}: cannot be read ({error.strerror}).") from None
+    # Files of records have any name, but no folder is one.
+    entries = [item for item in entries if item.problem != "a folder" or "records" not in entry]
     entries = [item for item in entries if item.name not in keyed_files]
     return [item for item in entries if item.name in table_files or not is_ignored(item.name)]
 

@@ -113,7 +113,7 @@ def schema_document(entry: Mapping[str, Any]) -> dict[str, Any]:
         "quoted": entry.get("quoted", False) and "records" not in entry,
         "runs": "unit" not in mapping,
     }
-    if "job_id" in mapping and entry.get("unique_ids", True):
+    if "job_id" in mapping and entry.get("unique_ids", True) and not entry.get("snapshots", False):
         table["key"] = [key for key in ("job_id", "task") if key in mapping]
     return {"version": 1, "header": True, "tables": {TABLE: table}}
 
