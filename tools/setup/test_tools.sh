@@ -8,7 +8,6 @@ fc-list 2>/dev/null | grep -q DejaVu || packages+=(fontconfig fonts-dejavu-core)
 # The page's widths are tested with the fonts of its readers.
 command -v firefox-esr >/dev/null || command -v firefox >/dev/null || packages+=("$(apt-cache show firefox-esr >/dev/null 2>&1 && echo firefox-esr || echo firefox)")
 fc-list 2>/dev/null | grep -q LiberationSans || packages+=(fontconfig fonts-liberation)
-command -v jq >/dev/null || packages+=(jq)
 Rscript -e 'library(survival)' >/dev/null 2>&1 || packages+=(r-cran-survival)
 PATH="$PATH:/usr/sbin:/sbin"
 for tool in slurmctld slurmdbd sacct mariadbd munged; do

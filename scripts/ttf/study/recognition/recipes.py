@@ -30,5 +30,6 @@ def find_recipe(sample: Sample) -> tuple[str, dict, list[str]] | None:
         is_time = parse_times(starts, entry.get("times", {}).get("format", AUTOMATIC)).is_not_null()
         if states & listed and is_mostly(is_time, starts):
             mapping = {key: part for key, part in entry["mapping"].items() if key not in lacking}
-            return f"{RECIPES}/{path.name}", entry | {"mapping": mapping} | sample.options, sorted(states - listed)
+            unclear = set() if "*" in listed else states - listed
+            return f"{RECIPES}/{path.name}", entry | {"mapping": mapping} | sample.options, sorted(unclear)
     return None

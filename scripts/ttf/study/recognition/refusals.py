@@ -80,9 +80,9 @@ def _explain_text(head: bytes, file: Path, label: str) -> str:
             f"\n  iconv -f LATIN1 -t UTF-8 {name} > {stem}_utf8.csv\n  ttf report {stem}_utf8.csv"
         )
     if re.match(r'\s*(?:\{\s*["}]|\[\s*[{\[\]])', text):
-        if re.search(r'^[\s\[\]]*$|"(jobs|items|runs|records)"\s*:\s*\[\s*\]', text):
+        if re.search(r'(^|"(jobs|items|runs)"\s*:)\s*\[\s*\]', text):
             return (
-                f"{label}: the list of jobs is empty. Did the command that wrote it look at the right days and users?"
+                f"{label}: the list of jobs is empty. Did the command that wrote it ask for the right days and users?"
             )
         return (
             f"{label}: JSON in which no list of jobs is found. Take the list out, a record a line:\n"
