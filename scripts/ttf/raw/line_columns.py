@@ -97,12 +97,12 @@ def parse_hours(hours: pl.Series, head: LineHead, zone: str, year: int | None = 
     """
     if not head.hour_format or head.clock == "daytime":
         starts = hours.cast(pl.Int64, strict=False) * 3600 + base_s
-        return starts if head.clock != "dated" and not base_s else blank_implausible(starts)
+        return starts if head.clock in ("uptime", "daytime") and not base_s else blank_implausible(starts)
     frame = hours.to_frame("hour")
     parts = frame.select(pl.col("hour").str.splitn("|", 3).struct.rename_fields(["hour", "zone", "year"]))
     parts = parts.unnest("hour")
     text = pl.col("hour").str.replace_all("[-T:,/@ ]+", " ").str.replace_all("( |^)([0-9] )", "${1}0${2}")
-    text = text.str.replace_many(MONTHS, [f"{number:02d}" for number in range(1, 13)])
+    text = text.str.replace_many([*MONTHS], [f"{number:02d}" for number in range(1, 13)])
     form = head.hour_format
     if "%Y" not in form:
         years = pl.coalesce(pl.when(pl.col("year") != "").then("year"), pl.lit(year and str(year), pl.String))

@@ -27,7 +27,7 @@ class Form(NamedTuple):
 
 
 MOST_LINES, MOST_PIECES, _MOST_PATTERNS = 1000, 8, 6
-# Share of the first lines that have to have a piece: at first, and behind a time or host, which tell the line.
+# Share of lines that have to have a piece: of all lines, for time and host; and of those with the time, behind it.
 _FIRST_SHARE, _LATER_SHARE = 0.5, 0.9
 _NAME = "[A-Za-z0-9][A-Za-z0-9._-]*"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
@@ -186,15 +186,15 @@ def detect_head(lines: Iterable[str], has_hosts: bool = True) -> LineHead:
     has_hosts: whether the word behind a time may be a node, if a program follows it.
     """
     rests = [line for line in lines if line.strip()][:MOST_LINES]
-    least, pieces = len(rests) * _FIRST_SHARE, list[Piece]()
+    n_lines, pieces = len(rests), list[Piece]()
     while rests and len(pieces) < MOST_PIECES:
         piece, remaining = _find_piece(rests, pieces, has_hosts)
+        is_first = piece is not None and (piece.form in HOSTS or all(other.form in LABELS for other in pieces))
+        least = n_lines * _FIRST_SHARE if is_first else len(rests) * _LATER_SHARE
         if piece is None or len(remaining) <= least:
             break
         pieces.append(piece)
         rests = remaining
-        if any(form.form not in LABELS for form in pieces):
-            least = max(least, len(rests) * _LATER_SHARE)
     while pieces and pieces[-1].form in _BEFORE_OTHERS:
         pieces.pop()
     return LineHead(tuple(pieces))

@@ -7,8 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from ttf.raw.node_logs.layouts import name_fields, split_csv_line
-from ttf.raw.node_logs.text_lines import blank_implausible, to_epoch_s
+from ttf.raw.line_columns import blank_implausible, read_lines, to_epoch_s
+from ttf.raw.line_heads import detect_head
+from ttf.raw.node_logs.layouts import explode_records, name_fields, split_csv_line
+from ttf.raw.node_logs.text_lines import decode_message
 
 COLUMNS = ("node", "time", "code", "gpu", "message", "severity")
 SCHEMA = {"line": pl.Int64, **dict.fromkeys(COLUMNS, pl.String), "own_kind": pl.String}
@@ -23,18 +25,22 @@ _DATE, _CLOCK, _OFFSET = (
     "(Z|UTC|[+-][0-9]{2}:?[0-9]{2})",
 )
 _TIME = rf"^{_DATE}[T ]{_CLOCK}(?:[.,][0-9]+)? ?(Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?$"
+# First line of a record of the journal's forms export and verbose
+FIELD_START = r"^(?:__CURSOR=|[A-Z].* \[s=)"
+# Labels of a metric that name the node; the exporter's own Hostname may be its pod.
+_METRIC_NODES = ("node", "kubernetes_node", "nodename", "hostname", "instance")
 _SEVERITY_BY_WORD = {word: severity for severity, words in _SEVERITIES.items() for word in words.split()}
 
 
-def parse_csv(rows: pl.DataFrame, names: list[str]) -> pl.DataFrame:
+def parse_csv(rows: pl.DataFrame, names: list[str], delimiter: str = ",") -> pl.DataFrame:
     """Return SCHEMA for the lines of a CSV file below its header; a line that is no row has no time."""
     indices = {name: names.index(name) for name in COLUMNS if name in names}
     has_quotes = rows.height and rows["text"].str.contains('"', literal=True).any()
     if has_quotes:
-        fields = [split_csv_line(text) for text in rows["text"]]
+        fields = [split_csv_line(text, delimiter) for text in rows["text"]]
         lists = pl.Series("fields", fields, dtype=pl.List(pl.String))
     else:
-        lists = rows["text"].str.split(",")
+        lists = rows["text"].str.split(delimiter)
     cells = {name: lists.list.get(index, null_on_oob=True).str.strip_chars() for name, index in indices.items()}
     frame = pl.DataFrame({"line": rows["line"], **cells}, schema_overrides=dict.fromkeys(cells, pl.String))
     blanks = {name: pl.lit(None, pl.String) for name in COLUMNS if name not in indices}
@@ -49,18 +55,26 @@ def read_severity() -> pl.Expr:
     return word.replace_strict(_SEVERITY_BY_WORD, default=None, return_dtype=pl.String)
 
 
-def read_times(times: pl.Series, zone: str) -> pl.Series:
-    """Return seconds since 1970 of times in seconds, or as 2025-03-01T08:00:00 with or without an offset.
+def read_times(times: pl.Series, zone: str, boot_s: int | None = None) -> pl.Series:
+    """Return seconds since 1970 of times in seconds, as 2025-03-01T08:00:00 with or without an offset, or by a head.
 
-    A number of 13, 16 or 19 digits is in milli-, micro- or nanoseconds.
+    A number of 13, 16 or 19 digits is in milli-, micro- or nanoseconds; one of fewer than 9 counts from boot_s.
     """
     text = pl.col("time")
     parts = text.str.extract_groups(_TIME)
     clock = pl.concat_str(parts.struct.field("1"), parts.struct.field("2"), separator=" ")
     clock = clock.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="ms")
     number = text.str.extract(r"^([0-9]{9}|[0-9]{10}(?:[0-9]{3}){0,3})(?:\.[0-9]+)?$").str.head(10).cast(pl.Int64)
-    moment = pl.coalesce(number, to_epoch_s(clock, parts.struct.field("3"), zone))
-    return blank_implausible(times.to_frame("time").select(moment).to_series())
+    uptime = text.str.extract(r"^([0-9]{1,8})(?:\.[0-9]+)?$").cast(pl.Int64) + pl.lit(boot_s, pl.Int64)
+    moment = pl.coalesce(number, to_epoch_s(clock, parts.struct.field("3"), zone), uptime)
+    moments = blank_implausible(times.to_frame("time").select(moment).to_series())
+    others = times.filter(moments.is_null()).drop_nulls()
+    if not others.len():
+        return moments
+    head = detect_head(others.head(1000).to_list(), has_hosts=False)
+    by_head = read_lines(times, head, zone)["time_s"]
+    by_american = times.str.to_datetime("%m/%d/%Y, %I:%M:%S%.f %p", strict=False, time_unit="ms").dt.epoch("s")
+    return moments.fill_null(blank_implausible(by_head)).fill_null(by_american)
 
 
 def has_event_lines(text: str) -> bool:
@@ -69,35 +83,71 @@ def has_event_lines(text: str) -> bool:
     return sum(are_whole) * 2 >= len(are_whole)
 
 
-def parse_event_lines(rows: pl.DataFrame, node: str | None) -> pl.DataFrame:
-    """Return SCHEMA for events, or records of a log, a JSON document on each line. node: of events that name none."""
-    return _tabulate_events(
-        ((line, _parse_json_or_none(text)) for text, line in rows.select("text", "line").iter_rows()), node
-    )
+def parse_json_lines(rows: pl.DataFrame, node: str | None, is_log: bool) -> pl.DataFrame:
+    """Return SCHEMA for events, or records of a log, a JSON document on each line. node: of those that name none."""
+    documents = ((line, _parse_json_or_none(text)) for text, line in rows.select("text", "line").iter_rows())
+    return _tabulate(documents, node, is_log)
 
 
-def parse_event_document(text: str, node: str) -> pl.DataFrame:
-    """Return SCHEMA for the events in a file that is one document."""
-    return _tabulate_events([(1, _parse_json_or_none(text))], node)
+def parse_json_documents(text: str, node: str | None, is_log: bool) -> pl.DataFrame:
+    """Return SCHEMA for the events or records in a file that is one document, or several of several lines."""
+    return _tabulate(_split_documents(text), node, is_log)
 
 
-def _tabulate_events(documents: Iterable[tuple[int, Any]], node: str | None) -> pl.DataFrame:
+def parse_field_lines(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return SCHEMA for the lines KEY=value of the journal's forms export and verbose."""
+    records: list[tuple[int, dict[str, str]]] = []
+    for text, line in rows.select("text", "line").iter_rows():
+        key, _, value = text.strip().partition("=")
+        if not records or re.match(FIELD_START, text):
+            # -o verbose starts a record by its time.
+            records.append((line, {key: value} if key == "__CURSOR" else {"time": text.partition(" [")[0]}))
+        else:
+            records[-1][1].setdefault(key, value)
+    return _tabulate(iter(records), None, is_log=True)
+
+
+def _split_documents(text: str) -> Iterator[tuple[int, Any]]:
+    """Yield (number of the line, document) of the documents in a text; None for what is none."""
+    decoder, at = json.JSONDecoder(), 0
+    while match := re.compile(r"[\s,\x1e]*(?:data: ?)?(?=\S)").match(text, at):
+        line = text.count("\n", 0, match.end()) + 1
+        try:
+            document, at = decoder.raw_decode(text, match.end())
+        except (ValueError, RecursionError):
+            yield line, None
+            return
+        yield line, document
+
+
+def _tabulate(documents: Iterable[tuple[int, Any]], node: str | None, is_log: bool) -> pl.DataFrame:
     rows = []
     for line, document in documents:
-        events: list[Mapping] = list(_list_events(document))
-        # A monitor that has seen nothing writes an empty list.
-        kind = None if events or document is None else "note"
-        cells = [_read_event(event, node) for event in events] or [{"node": kind and node, "own_kind": kind}]
+        if is_log:
+            cells = [_read_record(record, node) for record in explode_records(document)] or [{}]
+        else:
+            events: list[Mapping] = list(_list_events(document))
+            # A monitor that has seen nothing writes an empty list.
+            kind = None if events or document is None else "note"
+            cells = [_read_event(event, node) for event in events] or [{"node": kind and node, "own_kind": kind}]
         rows += [{"line": line, **dict.fromkeys(SCHEMA.keys() - {"line"}), **event} for event in cells]
     frame = pl.DataFrame(rows, schema=SCHEMA)
     return frame.with_columns(severity=read_severity())
 
 
 def _parse_json_or_none(line: str) -> Any:
+    starts = [at for at in (line.find("{"), line.find("[")) if at >= 0]
     try:
-        return json.loads(line)
+        return json.loads(line[min(starts, default=0) :])
     except (ValueError, RecursionError):
         return None
+
+
+def _read_record(fields: Mapping, node: str | None) -> dict[str, str | None]:
+    message = fields.get("message")
+    text = decode_message(message) if isinstance(message, list) and message else message
+    texts = {name: _text(fields.get(name)) for name in ("node", "time")}
+    return {"node": texts["node"] or node, "time": texts["time"], "message": (_text(text) or "").strip() or None}
 
 
 def _list_events(document: Any) -> Iterator[Mapping]:
@@ -106,35 +156,91 @@ def _list_events(document: Any) -> Iterator[Mapping]:
         for item in document:
             yield from _list_events(item)
     elif isinstance(document, dict):
-        keys = ("spec", "healthevent", "healthEvent", "_source")
-        inner = next((document[key] for key in keys if key in document), None)
-        lists = [document[key] for key in ("events", "items") if isinstance(document.get(key), list)]
-        if isinstance(inner, dict):
-            yield inner
-        elif lists:
+        keys = ("spec", "healthevent", "healthEvent", "_source", "data", "object")
+        inner = next((document[key] for key in keys if isinstance(document.get(key), dict)), None)
+        lists = [document[key] for key in ("events", "items", "result") if isinstance(document.get(key), list)]
+        if lists:
+            if any("metric" in item for item in lists[0] if isinstance(item, dict)):
+                yield from _list_samples(lists[0])
+                return
             shared = {key: document[key] for key in ("component", "node", "nodeName") if key in document}
             for item in lists[0]:
                 for event in _list_events(item):
                     yield {**shared, **event}
+        elif inner is not None:
+            yield from _list_events(inner)
         else:
             yield document
 
 
+def _list_samples(series: Iterable) -> Iterator[Mapping]:
+    """Yield events of DCGM's metric with the last XID of each GPU: an XID that changes is an error.
+
+    The exporter may write the metric only after the first XID of a GPU. Of one that is there from the start of the
+    range the time is not known. A counter of the exporter has the XID as a label, and rises.
+    """
+    by_gpu: dict[tuple, list[tuple]] = {}
+    for item in series:
+        metric = {key.lower(): value for key, value in item["metric"].items()}
+        node = next((metric[key] for key in _METRIC_NODES if key in metric), "")
+        gpu = metric.get("pci_bus_id") or metric.get("gpu") or metric.get("uuid")
+        label = metric.get("xid")
+        for time, value in item.get("values", [item.get("value", (None, "0"))]):
+            by_gpu.setdefault((node, gpu, label), []).append((float(time or 0), float(value)))
+    first = min((min(samples)[0] for samples in by_gpu.values()), default=0)
+    for (node, gpu, label), samples in by_gpu.items():
+        previous = None
+        for time, value in sorted(samples):
+            is_new = value > 0 and (value != previous if previous is not None else time > first)
+            is_new &= label is None or previous is None or value > previous
+            event = {"node": node.partition(":")[0], "gpu": gpu, "time": str(time), "type": "error"}
+            yield event | {"name": f"XID {label or round(value)}" if is_new else None}
+            previous = value
+
+
 def _read_event(event: Mapping, node: str | None) -> dict[str, str | None]:
-    fields = name_fields(event)  # MongoDB has small letters only
-    if "checkname" in fields:
-        return _read_nvsentinel(fields)
+    plain = {key.lower(): value for key, value in event.items()}  # MongoDB has small letters only
+    if "checkname" in plain:
+        return _read_nvsentinel(plain)
+    fields = name_fields(event)
+    if "involvedobject.kind" in fields or "regarding.kind" in fields:
+        return _read_kubernetes(fields)
     name, message = _text(fields.get("name")), _text(fields.get("message"))
     # gpud writes an XID as "XID 79 ... detected on GPU PCI:0000:05:00"; its name is only error_xid.
-    is_xid = "xid" in (name or "").lower()
+    is_own = "xid" in (name or "").lower() and not re.fullmatch("XID [0-9]+", name or "")
     gpu = re.search(r"\bGPU (PCI:[0-9A-Fa-f:.]+)", message or "")
     return {
         "node": _text(fields.get("node")) or node,
         "time": _text(fields.get("time")),
-        "code": None if is_xid else name,
-        "gpu": gpu[1].rstrip(".:") if gpu else None,
+        "code": None if is_own else name,
+        "gpu": gpu[1].rstrip(".:") if gpu else _text(fields.get("gpu")),
         "message": message,
         "severity": _text(fields.get("type")),
+    }
+
+
+def _read_kubernetes(fields: Mapping) -> dict[str, str | None]:
+    """Read an event of Kubernetes about a node, as of the node problem detector; its message has the kernel's line."""
+    about = "involvedobject" if "involvedobject.kind" in fields else "regarding"
+    is_node = fields[f"{about}.kind"] == "Node"
+    keys = (
+        "lasttimestamp",
+        "series.lastobservedtime",
+        "eventtime",
+        "time",
+        "deprecatedlasttimestamp",
+        "firsttimestamp",
+    )
+    message = _text(fields.get("message") or fields.get("note"))
+    text = f"{_text(fields.get('reason'))} {message}"
+    xid = re.search(r"(?i)(?:xid.*?\bErrorCode:|s?xid[ _-]?(?:error)?[ _:-]?)([0-9]{1,3})\b|xid([0-9]{1,3})[a-z]", text)
+    is_known = "NVRM: Xid" in text
+    return {
+        "node": _text(fields.get(f"{about}.name")) if is_node else _text(fields.get("source.host")),
+        "time": next((text for key in keys if (text := _text(fields.get(key)))), None),
+        "code": f"XID {xid[1] or xid[2]}" if xid and not is_known else None,
+        "message": message,
+        "own_kind": None if is_node else "note",
     }
 
 
@@ -152,7 +258,7 @@ def _read_nvsentinel(fields: Mapping) -> dict[str, str | None]:
         kind = _text(pairs.get("entitytype") or pairs.get("type")) or ""
         values[kind.upper()] = _text(pairs.get("entityvalue") or pairs.get("value"))
     return {
-        "node": _text(fields.get("node")),
+        "node": _text(fields.get("nodename")),
         "time": _read_timestamp(fields.get("generatedtimestamp") or fields.get("detectedat")),
         "code": code or check,
         "gpu": next((values[kind] for kind in ("PCI", "GPU", "GPU_UUID") if values.get(kind)), None),
