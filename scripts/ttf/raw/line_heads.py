@@ -107,6 +107,10 @@ HOSTS = {
     # RFC 5424: node, program, process, kind of message, structured data
     "host_5424": Form(rf"(?P<node>{_NAME}) [!-~]+ [!-~]+ [!-~]+ (?:-|(?:\[[ -Z\\^-~]*\])+)(?: |$)"),
     "host_level": Form(rf"(?P<node>{_NAME}) [a-z0-9]+\.[a-z]+ [A-Za-z(/_][!-9;-Z\\-~]*(?:\[[!-Z\\^-~]*\])?:(?: |$)"),
+    # Loki's logcli
+    "host_labels": Form(
+        rf'\{{(?:[^}}]*[ ,])?(?:host|hostname|node|nodename|instance)="(?P<node>{_NAME})[^"]*"[^}}]*\}} '
+    ),
     # The node, and the program that wrote the message. Without a program, any word behind a time would be a node.
     "host": Form(rf"(?P<node>{_NAME}) [!-9;-Z\\-~]+(?:\[[!-Z\\^-~]*\])?:(?: |$)"),
 }
@@ -222,7 +226,7 @@ def _find_piece(rests: Sequence[str], pieces: Sequence[Piece], has_hosts: bool) 
 def _list_next_forms(forms: Sequence[str], has_hosts: bool) -> list[str]:
     """Return the forms that may follow these."""
     last, has_time = forms[-1] if forms else "", any(form in TIMES for form in forms)
-    hosts = ["host_5424"] if "version" in forms else ["host_level", "host"]
+    hosts = ["host_5424"] if "version" in forms else ["host_labels", "host_level", "host"]
     labels = [name for name in LABELS if name != last and not (has_time and name in _BEFORE_TIMES)]
     return [*TIMES, *labels, *(hosts if has_hosts and last in TIMES else ())]
 

@@ -9,7 +9,7 @@ import polars as pl
 
 from ttf.raw.line_columns import blank_implausible, read_lines, to_epoch_s
 from ttf.raw.line_heads import detect_head
-from ttf.raw.node_logs.layouts import explode_records, name_fields, split_csv_line
+from ttf.raw.node_logs.layouts import explode_records, find_json, name_fields, split_csv_line
 from ttf.raw.node_logs.text_lines import decode_message
 
 COLUMNS = ("node", "time", "code", "gpu", "message", "severity")
@@ -136,9 +136,8 @@ def _tabulate(documents: Iterable[tuple[int, Any]], node: str | None, is_log: bo
 
 
 def _parse_json_or_none(line: str) -> Any:
-    starts = [at for at in (line.find("{"), line.find("[")) if at >= 0]
     try:
-        return json.loads(line[min(starts, default=0) :])
+        return json.loads(find_json(line) or line)
     except (ValueError, RecursionError):
         return None
 

@@ -8,8 +8,9 @@ import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from ttf.raw.line_heads import LABELS, LineHead, detect_head
@@ -19,13 +20,17 @@ JOURNAL_NOTE = r"^-- .* --$|^-- (?:Logs|Journal) begin| last message repeated [0
 JSON_TIME, JSON_HOST = "__REALTIME_TIMESTAMP", "_HOSTNAME"
 JSON_CODED = r'"MESSAGE" ?: ?\[|\\'
 # What other programs write before a record.
-_JSON_START = re.compile(r"\s*(?:\x1e|data: ?|[^\s{\[]+\t[^\t\n]+\t)?(?=[\[{])")
+_JSON_START = re.compile(r"\s*(?:\x1e|data: ?)?(?=[\[{])")
+# A time and a tag before a record, as Fluentd writes them to a file.
+_TABBED = re.compile(r"(?m)^([^\s{]+)\t[^\t\n]+\t\{(?=\")")
 # Columns of ours <- names of columns and keys of other programs, the most certain first.
 _NAMES = {
-    "time": "time @timestamp timestamp _time date ts __realtime_timestamp eventtime timegenerated tsns timeunixnano",
-    "node": "node host hostname host.name host.hostname nodename _hostname kubernetes.host kubernetes.node_name "
-    "k8s.node.name computer hostip compute.googleapis.com/resource_name source logstreamname",
-    "message": "message msg line _raw log short_message syslogmessage textpayload body.stringvalue body",
+    "time": "time @timestamp timestamp _time isodate date ts __realtime_timestamp eventtime timereported timegenerated "
+    "tsns timeunixnano _messagetime",
+    "node": "node tags.hostname host hostname host.name host.hostname nodename _hostname kubernetes.host "
+    "kubernetes.node_name k8s.node.name computer fromhost compute.googleapis.com/resource_name source logstreamname "
+    "@logstream _sourcehost",
+    "message": "message msg line _raw log short_message syslogmessage textpayload body.stringvalue body @message",
 }
 _CANDIDATES = {ours: names.split() for ours, names in _NAMES.items()}
 _CONTAINER = re.compile(r"(?:^|\.)(?:stream$|container|docker|kubernetes|pod\b)")
@@ -97,7 +102,7 @@ def detect_layout(head: bytes) -> Layout | None:
         if {*names} >= {"time", "message"} and len(names) == len({*names}):
             rows = [dict(zip(names, split_csv_line(line, delimiter), strict=False)) for line in lines[1:_MOST_RECORDS]]
             return _detect_records("log_csv", rows or [dict.fromkeys(names)], delimiter)
-    if (match := _JSON_START.match(text)) and (layout := _detect_json(text[match.end() :], lines)):
+    if (start := find_json(text)) is not None and (layout := _detect_json(start, lines)):
         return layout
     if re.match(r"__CURSOR=|\S.*\[s=[0-9a-f]+;", lines[0]):
         return Layout("log_fields")
@@ -142,7 +147,7 @@ def describe_unread_form(head: bytes) -> str:
     names = parse_csv_header(text.partition("\n")[0])
     if {*names} >= {"time", "message"}:
         return "a log that names no node. Add a column node, or name the one with the node so"
-    if (match := _JSON_START.match(text)) and (records := [*islice(list_records(text[match.end() :]), 1)]):
+    if (start := find_json(text)) and (records := [*islice(list_records(start), 1)]):
         return (
             f"records that name no node ({', '.join(islice(records[0], 6))}). Add it: jq -c '. + {{host: \"gpu01\"}}'"
         )
@@ -201,9 +206,9 @@ def split_csv_line(line: str, delimiter: str = ",") -> list[str]:
 
 
 def _detect_json(text: str, lines: Sequence[str]) -> Layout | None:
-    kinds = [JSON_TIME in line for line in lines]
+    has_times = [f'"{JSON_TIME}"' in line for line in lines]
     # A record on each line is read by patterns, which takes a tenth of the time.
-    if sum(kinds) * 2 > len(lines):
+    if sum(has_times) * 2 > len(lines) and text[0] == "{":
         return Layout("journal_json")
     if _has_event_keys(text):
         return Layout("event_json")
@@ -211,6 +216,13 @@ def _detect_json(text: str, lines: Sequence[str]) -> Layout | None:
         lines = [f"[{time}] {message}" for time, message in re.findall(r'"time": *([0-9.]+),\s*"msg": *"(.*)"', text)]
         return Layout("log_dmesg" if lines else "log_json", boot_s=find_boot(lines), has_nodes=False)
     return _detect_records("log_json", [*islice(list_records(text), _MOST_RECORDS)])
+
+
+def find_json(text: str) -> str | None:
+    """Return the text from its first document on, if it starts with one; None if it does not."""
+    text = _TABBED.sub(r'{"time": "\1", ', text)
+    match = _JSON_START.match(text)
+    return text[match.end() :] if match else None
 
 
 def list_records(text: str) -> Iterator[dict[str, Any]]:
@@ -242,18 +254,18 @@ def explode_records(document: Any, inherited: Mapping | None = None) -> Iterator
                 yield name_fields(document["stream"]) | {"time": pair[0], "message": pair[1]}
             return
         flat = name_fields(document)
+        message = flat.get("message")
+        if isinstance(message, str) and message.startswith("{"):
+            with suppress(ValueError, RecursionError):
+                flat |= name_fields(json.loads(message))
         own = {**flat, **{key: value for key, value in (inherited or {}).items() if key not in flat}}
-        lists = (
-            []
-            if flat.keys() >= {"time", "message"}
-            else [
-                value for value in flat.values() if isinstance(value, list) and any(isinstance(x, dict) for x in value)
-            ]
-        )
-        for items in lists:
-            yield from explode_records(items, own)
-        if not lists:
-            yield own
+        is_record = flat.keys() >= {"time", "message"}
+        lists = [
+            value for value in flat.values() if isinstance(value, list) and any(isinstance(x, dict) for x in value)
+        ]
+        parts = [] if is_record else [[*explode_records(items, own)] for items in lists]
+        records = [part for part in parts if any(record.keys() >= {"time", "message"} for record in part)]
+        yield from chain.from_iterable(records or parts or [[own]])
 
 
 def _detect_records(name: str, records: Sequence[Mapping], delimiter: str = ",") -> Layout | None:
