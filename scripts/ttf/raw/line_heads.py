@@ -32,6 +32,7 @@ _FIRST_SHARE, _LATER_SHARE = 0.5, 0.9
 _NAME = "[A-Za-z0-9][A-Za-z0-9._-]*"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTH, _WEEKDAY = f"(?:{'|'.join(MONTHS)})", "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+_BLANK = "(?: |$)"
 _MINUTE, _FRACTION = ":(?P<minute>[0-9]{2}:[0-9]{2})", r"(?:\.[0-9]{1,9})?"
 _OFFSET = "Z|[+-][0-9]{2}:?[0-9]{2}"
 _DAY = "[0-9]{4}[/-][0-9]{2}[/-][0-9]{2}"
@@ -175,13 +176,14 @@ class LineHead(NamedTuple):
         """Return patterns of the head, the longest first: lines may lack labels, or what follows time and host."""
         needed = [index for index, form in enumerate(self.forms) if index == self.time or form in HOSTS]
         first, last = (needed[0], needed[-1] + 1) if needed else (0, 1)
-        bounds = product(range(first + 1), range(len(self.pieces), last - 1, -1))
+        all_bounds = product(range(first + 1), range(len(self.pieces), last - 1, -1))
         numbered = [
             re.sub(r"\(\?P<(\w+)>", rf"(?P<\g<1>{index}>", piece.pattern) for index, piece in enumerate(self.pieces)
         ]
-        return ["".join(numbered[start:end]) for start, end in sorted(bounds, key=lambda pair: pair[0] - pair[1])][
-            :_MOST_PATTERNS
-        ]
+        # A line may end behind its last piece; to look for the end before that takes twice the time.
+        inner = [pattern.replace(_BLANK, " ") for pattern in numbered]
+        bounds = sorted(all_bounds, key=lambda pair: pair[0] - pair[1])[:_MOST_PATTERNS]
+        return ["".join([*inner[start : end - 1], numbered[end - 1]]) for start, end in bounds]
 
 
 def detect_head(lines: Iterable[str], has_hosts: bool = True) -> LineHead:
@@ -216,7 +218,7 @@ def _find_piece(rests: Sequence[str], pieces: Sequence[Piece], has_hosts: bool) 
             matches = _split(pattern, rests)
             if form.is_wrapped:
                 tail = Counter(_TAIL.match(rest)[0] for rest in matches).most_common(1)[0][0]  # type: ignore[index]
-                pattern += re.escape(tail.rstrip()) + ("(?: |$)" if tail.endswith(" ") else "")
+                pattern += re.escape(tail.rstrip()) + (_BLANK if tail.endswith(" ") else "")
                 matches = _split(pattern, rests)
             if len(matches) > len(best_rests) and (name != "task" or _has_few_ranks(pattern, rests)):
                 best, best_rests = Piece(name, pattern), matches

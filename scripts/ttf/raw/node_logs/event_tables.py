@@ -152,6 +152,9 @@ def _read_record(fields: Mapping, node: str | None) -> dict[str, str | None]:
 def _list_events(document: Any) -> Iterator[Mapping]:
     """Yield the events in a document: of lists, of `events` and `items`, and of `spec` and the like."""
     if isinstance(document, list):
+        if any("metric" in item for item in document if isinstance(item, dict)):
+            yield from _list_samples(document)
+            return
         for item in document:
             yield from _list_events(item)
     elif isinstance(document, dict):
@@ -159,41 +162,41 @@ def _list_events(document: Any) -> Iterator[Mapping]:
         inner = next((document[key] for key in keys if isinstance(document.get(key), dict)), None)
         lists = [document[key] for key in ("events", "items", "result") if isinstance(document.get(key), list)]
         if lists:
-            if any("metric" in item for item in lists[0] if isinstance(item, dict)):
-                yield from _list_samples(lists[0])
-                return
             shared = {key: document[key] for key in ("component", "node", "nodeName") if key in document}
-            for item in lists[0]:
-                for event in _list_events(item):
-                    yield {**shared, **event}
+            for event in _list_events(lists[0]):
+                yield {**shared, **event}
         elif inner is not None:
             yield from _list_events(inner)
         else:
             yield document
+            # Kubernetes counts repeats of an event between two times.
+            if document.get("firstTimestamp") != document.get("lastTimestamp"):
+                yield {**document, "lastTimestamp": document["firstTimestamp"]}
 
 
 def _list_samples(series: Iterable) -> Iterator[Mapping]:
     """Yield events of DCGM's metric with the last XID of each GPU: an XID that changes is an error.
 
     The exporter may write the metric only after the first XID of a GPU. Of one that is there from the start of the
-    range the time is not known. A counter of the exporter has the XID as a label, and rises.
+    range the time is not known. Counters rise, and have the XID, or the node problem detector's reason, as a label.
     """
-    by_gpu: dict[tuple, list[tuple]] = {}
+    samples: dict[tuple[str, str | None, str | None], list[tuple[float, float]]] = {}
     for item in series:
         metric = {key.lower(): value for key, value in item["metric"].items()}
-        node = next((metric[key] for key in _METRIC_NODES if key in metric), "")
+        node = next((metric[key] for key in _METRIC_NODES if key in metric), "").partition(":")[0]
         gpu = metric.get("pci_bus_id") or metric.get("gpu") or metric.get("uuid")
-        label = metric.get("xid")
-        for time, value in item.get("values", [item.get("value", (None, "0"))]):
-            by_gpu.setdefault((node, gpu, label), []).append((float(time or 0), float(value)))
-    first = min((min(samples)[0] for samples in by_gpu.values()), default=0)
-    for (node, gpu, label), samples in by_gpu.items():
+        severity = "warning" if "reason" in metric else "error"
+        label = f"XID {metric['xid']}" if "xid" in metric else metric.get("reason")
+        pairs = [(float(time), float(value)) for time, value in item.get("values", ())]
+        samples.setdefault((node, gpu, label), []).extend(pairs)
+    first = min((min(pairs)[0] for pairs in samples.values() if pairs), default=0)
+    for (node, gpu, label), pairs in samples.items():
         previous = None
-        for time, value in sorted(samples):
-            is_new = value > 0 and (value != previous if previous is not None else time > first)
+        for time, value in sorted(pairs):
+            is_new = value > 0 and (time > first if previous is None else value != previous)
             is_new &= label is None or previous is None or value > previous
-            event = {"node": node.partition(":")[0], "gpu": gpu, "time": str(time), "type": "error"}
-            yield event | {"name": f"XID {label or round(value)}" if is_new else None}
+            code = (label or f"XID {value:.0f}") if is_new else None
+            yield {"node": node or None, "gpu": gpu, "time": str(time), "name": code, "type": severity}
             previous = value
 
 
@@ -207,15 +210,20 @@ def _read_event(event: Mapping, node: str | None) -> dict[str, str | None]:
     name, message = _text(fields.get("name")), _text(fields.get("message"))
     # gpud writes an XID as "XID 79 ... detected on GPU PCI:0000:05:00"; its name is only error_xid.
     is_own = "xid" in (name or "").lower() and not re.fullmatch("XID [0-9]+", name or "")
-    gpu = re.search(r"\bGPU (PCI:[0-9A-Fa-f:.]+)", message or "")
     return {
         "node": _text(fields.get("node")) or node,
         "time": _text(fields.get("time")),
         "code": None if is_own else name,
-        "gpu": gpu[1].rstrip(".:") if gpu else _text(fields.get("gpu")),
+        "gpu": _text(fields.get("gpu")) or _find_gpu(message),
         "message": message,
         "severity": _text(fields.get("type")),
     }
+
+
+def _find_gpu(message: str | None) -> str | None:
+    """Return the GPU in a monitor's message: "PCI:0000:05:00", or the number in "GPU 3"."""
+    gpu = re.search(r"\b(PCI:[0-9A-Fa-f:.]+)|\bGPU[ :]([0-9]+)\b", message or "")
+    return (gpu[1] or gpu[2]).rstrip(".:") if gpu else None
 
 
 def _read_kubernetes(fields: Mapping) -> dict[str, str | None]:
@@ -238,6 +246,7 @@ def _read_kubernetes(fields: Mapping) -> dict[str, str | None]:
         "node": _text(fields.get(f"{about}.name")) if is_node else _text(fields.get("source.host")),
         "time": next((text for key in keys if (text := _text(fields.get(key)))), None),
         "code": f"XID {xid[1] or xid[2]}" if xid and not is_known else None,
+        "gpu": _find_gpu(message),
         "message": message,
         "own_kind": None if is_node else "note",
     }

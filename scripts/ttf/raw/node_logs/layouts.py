@@ -151,6 +151,11 @@ def describe_unread_form(head: bytes) -> str:
         return (
             f"records that name no node ({', '.join(islice(records[0], 6))}). Add it: jq -c '. + {{host: \"gpu01\"}}'"
         )
+    if detect_head(text.splitlines()).time is not None:
+        return (
+            "lines with a time, but without a node and a program behind it. journalctl -k -o short-iso writes the log "
+            "of a node"
+        )
     return ""
 
 
@@ -287,5 +292,5 @@ def _has_event_keys(text: str) -> bool:
     words = set(re.findall(r'"([A-Za-z_]+)"\s*:', text))
     is_nvsentinel = {"nodename", "checkname"} <= {word.lower() for word in words}
     is_gpud = {"component", "events"} <= words and bool({"time", "name"} & words)
-    is_metric = {"metric", "values"} <= words and bool(re.search("DCGM_[A-Z_]*XID", text))
+    is_metric = {"metric", "values"} <= words and bool(re.search("DCGM_[A-Z_]*XID|problem_counter", text))
     return is_nvsentinel or is_gpud or is_metric or "involvedObject" in words or "regarding" in words
