@@ -27,6 +27,8 @@ _DATE, _CLOCK, _OFFSET = (
 _TIME = rf"^{_DATE}[T ]{_CLOCK}(?:[.,][0-9]+)? ?(Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?$"
 # First line of a record of the journal's forms export and verbose
 FIELD_START = r"^(?:__CURSOR=|[A-Z].* \[s=)"
+# An XID, but no SXID, in the words of a monitor; in NVSentinel's, a word with an s is before it.
+_XID_WORD = re.compile(r"(?i)(?<!\bs)(?<!ss)xid(?:.*?\bErrorCode:|[ _-]?(?:error)?[ _:-]?)([0-9]{1,3})(?![0-9])")
 # Labels of a metric that name the node; the exporter's own Hostname may be its pod.
 _METRIC_NODES = ("node", "kubernetes_node", "nodename", "hostname", "instance")
 _SEVERITY_BY_WORD = {word: severity for severity, words in _SEVERITIES.items() for word in words.split()}
@@ -228,24 +230,15 @@ def _find_gpu(message: str | None) -> str | None:
 
 def _read_kubernetes(fields: Mapping) -> dict[str, str | None]:
     """Read an event of Kubernetes about a node, as of the node problem detector; its message has the kernel's line."""
-    about = "involvedobject" if "involvedobject.kind" in fields else "regarding"
-    is_node = fields[f"{about}.kind"] == "Node"
-    keys = (
-        "lasttimestamp",
-        "series.lastobservedtime",
-        "eventtime",
-        "time",
-        "deprecatedlasttimestamp",
-        "firsttimestamp",
-    )
+    is_node = "Node" in (fields.get("involvedobject.kind"), fields.get("regarding.kind"))
+    times = ("lasttimestamp", "series.lastobservedtime", "time", "deprecatedlasttimestamp", "firsttimestamp")
     message = _text(fields.get("message") or fields.get("note"))
     text = f"{_text(fields.get('reason'))} {message}"
-    xid = re.search(r"(?i)(?:xid.*?\bErrorCode:|s?xid[ _-]?(?:error)?[ _:-]?)([0-9]{1,3})\b|xid([0-9]{1,3})[a-z]", text)
-    is_known = "NVRM: Xid" in text
+    xid = _XID_WORD.search(text)
     return {
-        "node": _text(fields.get(f"{about}.name")) if is_node else _text(fields.get("source.host")),
-        "time": next((text for key in keys if (text := _text(fields.get(key)))), None),
-        "code": f"XID {xid[1] or xid[2]}" if xid and not is_known else None,
+        "node": _text(fields.get("involvedobject.name") or fields.get("regarding.name")) if is_node else None,
+        "time": next((time for key in times if (time := _text(fields.get(key)))), None),
+        "code": f"XID {xid[1]}" if xid and "NVRM: Xid" not in text else None,
         "gpu": _find_gpu(message),
         "message": message,
         "own_kind": None if is_node else "note",

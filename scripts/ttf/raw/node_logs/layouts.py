@@ -108,7 +108,8 @@ def detect_layout(head: bytes) -> Layout | None:
         return Layout("log_fields")
     lines = [line for line in map(clean_line, lines) if not re.search(JOURNAL_NOTE, line)]
     line_head = detect_head(lines)
-    if not line_head.has_host and ("stream" in line_head.forms or not _is_kernel(line_head)):
+    is_dated = line_head.clock in ("dated", "yearless", "uptime")
+    if not is_dated or not (line_head.has_host or ("stream" not in line_head.forms and _is_kernel(line_head))):
         return None
     boot_s = find_boot(lines) if line_head.clock == "uptime" else None
     return Layout("text", line_head, boot_s=boot_s, has_nodes=line_head.has_host)
@@ -120,9 +121,7 @@ def clean_line(line: str) -> str:
 
 def _is_kernel(head: LineHead) -> bool:
     """Return whether a head without a host is that of the kernel's own log."""
-    if head.time is None:
-        return False
-    piece = head.pieces[head.time]
+    piece = head.pieces[head.time or 0]
     is_ctime = piece.form == "ctime" and piece.pattern.startswith(r"\[")
     return piece.form in _KERNEL_TIMES or is_ctime or "level" in head.forms
 
@@ -256,7 +255,7 @@ def explode_records(document: Any, inherited: Mapping | None = None) -> Iterator
     elif isinstance(document, dict):
         if isinstance(document.get("stream"), dict) and isinstance(document.get("values"), list):
             for pair in document["values"]:
-                yield name_fields(document["stream"]) | {"time": pair[0], "message": pair[1]}
+                yield name_fields({"labels": document["stream"]}) | {"time": pair[0], "message": pair[1]}
             return
         flat = name_fields(document)
         message = flat.get("message")
@@ -278,9 +277,12 @@ def _detect_records(name: str, records: Sequence[Mapping], delimiter: str = ",")
     messages = [message for record in records if isinstance(message := record.get("message"), str)]
     head = detect_head(clean_line(message.strip()) for message in messages)
     # Libraries of applications write a level, and the pod as the host.
-    is_application = any(key == "level" or _CONTAINER.search(key) for record in records[:9] for key in record)
+    is_application = any(
+        _CONTAINER.search(key) or (key == "level" and name == "log_json") for record in records[:9] for key in record
+    )
     texts = {value for record in records for value in record.values() if isinstance(value, str)}
-    has_node = any("node" in record for record in records[:9]) and (not is_application or texts & _KERNEL_WORDS)
+    is_by_kernel = texts & _KERNEL_WORDS or any("NVRM: " in message for message in messages)
+    has_node = any("node" in record for record in records[:9]) and (is_by_kernel or not is_application)
     return Layout(name, head if head.time is not None else LineHead(), delimiter) if head.has_host or has_node else None
 
 

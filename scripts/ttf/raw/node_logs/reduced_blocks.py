@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ttf.raw.line_columns import count_new_years, parse_hours
+from ttf.raw.line_columns import count_new_years, parse_hours, seconds_in_hour
 from ttf.raw.line_heads import LABELS, LineHead
 from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED, Layout
 from ttf.raw.node_logs.line_blocks import Block
@@ -89,8 +89,9 @@ def _join_continued(parsed: pl.DataFrame) -> pl.DataFrame:
 
 def _drop_later_starts(parsed: pl.DataFrame) -> pl.DataFrame:
     """Remove the hours behind another start of the node, at which its time since the start falls back."""
-    hour = pl.col("hour").cast(pl.Int64)
-    is_later = (hour < hour.cum_max()).cum_max()
+    # Lines of several processors may be out of order by less than a second.
+    time_s = pl.col("hour").cast(pl.Int64) * 3600 + seconds_in_hour("minute")
+    is_later = (time_s < time_s.cum_max().over("node") - 1).cum_max().over("node")
     return parsed.with_columns(hour=pl.when(is_later.fill_null(False).not_()).then("hour"))
 
 

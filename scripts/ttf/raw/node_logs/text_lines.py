@@ -1,6 +1,7 @@
 """Lines of text and of the journal's JSON as columns: node, hour, minute and the whole line; and their messages."""
 
 import json
+from typing import Any
 
 import polars as pl
 
@@ -50,6 +51,6 @@ def _read_message(record: str) -> str | None:
         return None
 
 
-def decode_message(message: object) -> str | None:
+def decode_message(message: Any) -> str | None:
     """Return a message of the journal, which may be a list of bytes."""
     return bytes(message).decode("utf-8", "replace") if isinstance(message, list) else message and str(message)

@@ -111,7 +111,7 @@ def find_undated_logs(trace: str, files: Sequence[str], has_year: bool, has_boot
     Only the first MOST_LOGS are inspected. has_year, has_boot: whether the entry or its jobs tell the years, and the
     entry the starts.
     """
-    problems = {}
+    problems: dict[str, str] = {}
     for file in files[:MOST_LOGS] if not (has_year and has_boot) else ():
         layout = detect_layout(read_first_bytes(file) or b"")
         if layout and layout.clock == "yearless" and not has_year:
