@@ -72,6 +72,7 @@ def test_a_piece_is_taken_only_where_it_holds():
     assert not detect_head(["2025-03-01 08:00:00 x", "a", "b"]).pieces
     assert detect_head(["1: x", "0: x"] * 9).forms == ["task"]
     assert detect_head(["2025-03-01 08:00:00 Epoch 1: x", "2025-03-01 08:00:00 n1 a: x"]).forms == ["iso"]
+    assert detect_head(["[   60.000000] usb 1-1: new"]).forms == ["uptime"]
     assert detect_head(["2025-03-01 08:00:00 n1 a: x"], has_hosts=False).forms == ["iso"]
 
 

@@ -108,6 +108,8 @@ HOSTS = {
     # RFC 5424: node, program, process, kind of message, structured data
     "host_5424": Form(rf"(?P<node>{_NAME}) [!-~]+ [!-~]+ [!-~]+ (?:-|(?:\[[ -Z\\^-~]*\])+)(?: |$)"),
     "host_level": Form(rf"(?P<node>{_NAME}) [a-z0-9]+\.[a-z]+ [A-Za-z(/_][!-9;-Z\\-~]*(?:\[[!-Z\\^-~]*\])?:(?: |$)"),
+    # Behind a time of dmesg, the name of a device looks like a node: "usb 1-1: new".
+    "host_kernel": Form(rf"(?P<node>{_NAME}) (?:kernel|[A-Za-z(/_][!-9;-Z\\-~]*\[[0-9]+\]):(?: |$)"),
     # Loki's logcli
     "host_labels": Form(
         rf'\{{(?:[^}}]*[ ,])?(?:host|hostname|node|nodename|instance)="(?P<node>{_NAME})[^"]*"[^}}]*\}} '
@@ -116,6 +118,7 @@ HOSTS = {
     "host": Form(rf"(?P<node>{_NAME}) [!-9;-Z\\-~]+(?:\[[!-Z\\^-~]*\])?:(?: |$)"),
 }
 FORMS = TIMES | LABELS | HOSTS
+KERNEL_TIMES = {"dmesg_iso", "ctime", "uptime"}
 # These stand before times, and may be taken for words of the rest.
 _BEFORE_TIMES = {"container", "pod", "ray", "task", "label"}
 _BEFORE_OTHERS = {"version", "label"}
@@ -228,7 +231,9 @@ def _find_piece(rests: Sequence[str], pieces: Sequence[Piece], has_hosts: bool) 
 def _list_next_forms(forms: Sequence[str], has_hosts: bool) -> list[str]:
     """Return the forms that may follow these."""
     last, has_time = forms[-1] if forms else "", any(form in TIMES for form in forms)
-    hosts = ["host_5424"] if "version" in forms else ["host_labels", "host_level", "host"]
+    hosts = ["host_labels", "host_level", "host"]
+    if "version" in forms or last in KERNEL_TIMES:
+        hosts = ["host_5424" if "version" in forms else "host_kernel"]
     labels = [name for name in LABELS if name != last and not (has_time and name in _BEFORE_TIMES)]
     return [*TIMES, *labels, *(hosts if has_hosts and last in TIMES else ())]
 

@@ -126,13 +126,9 @@ class Study:
         traces = self.traces.values()
         headers = (find_wrong_headers(trace.name, trace.entry, trace.raw_files, trace.format) for trace in traces)
         undated_logs = (
-            find_undated_logs(
-                trace.name,
-                trace.raw_files.get("logs", trace.node_logs) if is_log_format(trace.format) else trace.node_logs,
-                has_year=not is_log_format(trace.format) or trace.log_times["end_s"] is not None,
-                has_boot=bool(trace.log_times["boots"]),
-            )
+            find_undated_logs(trace.name, trace.raw_files["logs"], trace.log_times)
             for trace in traces
+            if is_log_format(trace.format)
         )
         if problems := [*itertools.chain(*headers, *undated_logs)]:
             raise ConfigError("\n".join(problems))

@@ -13,7 +13,7 @@ from functools import cache
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from ttf.raw.line_heads import LABELS, LineHead, detect_head
+from ttf.raw.line_heads import KERNEL_TIMES, LABELS, LineHead, detect_head
 
 # Lines of the journal, and of the syslog daemon, itself.
 JOURNAL_NOTE = r"^-- .* --$|^-- (?:Logs|Journal) begin| last message repeated [0-9]+ times?$"
@@ -35,8 +35,6 @@ _NAMES = {
 _CANDIDATES = {ours: names.split() for ours, names in _NAMES.items()}
 _CONTAINER = re.compile(r"(?:^|\.)(?:stream$|container|docker|kubernetes|pod\b)")
 _KERNEL_WORDS = {"kernel", "kern", "kmsg", "dmesg"}
-# A head without a host is that of dmesg, in a file named after its node.
-_KERNEL_TIMES = {"dmesg_iso", "uptime"}
 _ANCHOR = re.compile(
     r"\[ *([0-9]+)\.[0-9]{6}\].*(?:setting system clock to .* \(([0-9]{10})\)|audit\(([0-9]{10})\.[0-9]{3}:)"
 )
@@ -120,10 +118,10 @@ def clean_line(line: str) -> str:
 
 
 def _is_kernel(head: LineHead) -> bool:
-    """Return whether a head without a host is that of the kernel's own log."""
+    """Return whether a head without a host is that of dmesg, in a file named after its node."""
     piece = head.pieces[head.time or 0]
-    is_ctime = piece.form == "ctime" and piece.pattern.startswith(r"\[")
-    return piece.form in _KERNEL_TIMES or is_ctime or "level" in head.forms
+    is_by_dmesg = piece.form in KERNEL_TIMES and (piece.form != "ctime" or piece.pattern.startswith(r"\["))
+    return is_by_dmesg or "level" in head.forms
 
 
 def find_boot(lines: Iterable[str]) -> int | None:

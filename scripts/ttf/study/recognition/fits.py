@@ -123,7 +123,7 @@ class Folder:
     def describe_unread_forms(self) -> Iterator[str]:
         """Yield what files are that no format reads, and how to print them again."""
         for file in self.inspected_files[:MOST_COMPARED]:
-            if words := describe_unread_form(self._read_head(file) or b""):
+            if not self.is_node_log(file) and (words := describe_unread_form(self._read_head(file) or b"")):
                 yield f"{show_name(file)}: {words}."
 
     @cached_property
