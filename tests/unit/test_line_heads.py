@@ -32,11 +32,11 @@ month_slash | | | [03/01 08:00:00]: {}
 glog | | | I0301 08:00:00.123456 {}
 iso | | | [NeMo I 2025-03-01 08:00:00 {}
 iso stream syslog host | n1 | | 2025-03-01T08:00:00.123456789Z stdout F Mar  1 07:59:00 n1 kernel: {}
-rank iso_comma | | 3 | [rank3]: [2025-03-01 08:00:00,123] {}
+rank iso | | 3 | [rank3]: [2025-03-01 08:00:00,123] {}
 mpi iso | | 3 | [1,3]<stdout>:2025-03-01 08:00:00 {}
 task iso | | 0 |  0: 2025-03-01 08:00:00.12 | {}
 container pod iso | | | trainer-1  | [pod/a-0/x] 2025-03-01T08:00:00Z {}
-ray iso_comma | | | (Worker pid=12, ip=10.0.0.1) 2025-03-01 08:00:00,000 {}
+ray iso | | | (Worker pid=12, ip=10.0.0.1) 2025-03-01 08:00:00,000 {}
 syslog host iso | n1 | | Mar 01 08:00:00 n1 python[12]: 2025-03-01 08:00:00 | {}
 """
 

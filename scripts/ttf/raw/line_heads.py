@@ -33,7 +33,7 @@ _NAME = "[A-Za-z0-9][A-Za-z0-9._-]*"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _MONTH, _WEEKDAY = f"(?:{'|'.join(MONTHS)})", "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _BLANK = "(?: |$)"
-_MINUTE, _FRACTION = ":(?P<minute>[0-9]{2}:[0-9]{2})", r"(?:\.[0-9]{1,9})?"
+_MINUTE, _FRACTION = ":(?P<minute>[0-9]{2}:[0-9]{2})", "(?:[.,][0-9]{1,9})?"
 _OFFSET = "Z|[+-][0-9]{2}:?[0-9]{2}"
 _DAY = "[0-9]{4}[/-][0-9]{2}[/-][0-9]{2}"
 _MONTH_DAY = f"{_MONTH} [ 0-9][0-9]"
@@ -48,7 +48,6 @@ def _time(hour: str, after: str, hour_format: str, clock: str = "dated") -> Form
 TIMES = {
     # dmesg --time-format=iso
     "dmesg_iso": _time(f"{_DAY}[T ][0-9]{{2}}", f",[0-9]{{6}}(?P<zone>{_OFFSET})?", "%Y %m %d %H"),
-    "iso_comma": _time(f"{_DAY}[T ][0-9]{{2}}", f",[0-9]{{3}}(?P<zone>{_OFFSET})?", "%Y %m %d %H"),
     "iso_blank": _time(
         f"{_DAY}[T ][0-9]{{2}}", f"{_FRACTION} (?P<zone>UTC|GMT|[+-][0-9]{{2}}:?[0-9]{{2}})", "%Y %m %d %H"
     ),
@@ -85,7 +84,9 @@ TIMES = {
     "unix": Form("(?P<number>[0-9]{10})(?:[.][0-9]{1,9}|[0-9]{3}|[0-9]{6}|[0-9]{9})?", "dated", "", is_wrapped=True),
     # dmesg, and journalctl -o short-monotonic and short-delta
     "uptime": Form(r"\[ *(?P<number>[0-9]+)\.[0-9]{6}(?: <[ *0-9.]*>)?\](?: |$)", "uptime"),
-    "daytime": _time("[0-2][0-9]", "(?:[.,][0-9]{1,9})?", "%H", "daytime"),
+    # /dev/kmsg: priority, number, microseconds, flags
+    "kmsg": Form("[0-9]+,[0-9]+,(?P<number>[0-9]+)[0-9]{6},[^; ]*;", "uptime"),
+    "daytime": _time("[0-2][0-9]", _FRACTION, "%H", "daytime"),
 }
 _OPENINGS = ("", r"\[", r"\(", "[IWEFD]", r"\[[IWEFD] ", r"\[NeMo [IWEFD] ")
 _TAIL = re.compile(r"[\])]?[:,]?(?: [-|](?= ))? ?")
@@ -118,7 +119,7 @@ HOSTS = {
     "host": Form(rf"(?P<node>{_NAME}) [!-9;-Z\\-~]+(?:\[[!-Z\\^-~]*\])?:(?: |$)"),
 }
 FORMS = TIMES | LABELS | HOSTS
-KERNEL_TIMES = {"dmesg_iso", "ctime", "uptime"}
+KERNEL_TIMES = {"dmesg_iso", "ctime", "uptime", "kmsg"}
 # These stand before times, and may be taken for words of the rest.
 _BEFORE_TIMES = {"container", "pod", "ray", "task", "label"}
 _BEFORE_OTHERS = {"version", "label"}

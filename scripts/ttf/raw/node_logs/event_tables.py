@@ -1,15 +1,14 @@
 """Events that a monitor has written, and lines of logs as records: CSV and JSON as rows of one form."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
-from ttf.raw.line_columns import blank_implausible, read_lines, to_epoch_s
+from ttf.raw.line_columns import blank_implausible, read_lines
 from ttf.raw.line_heads import detect_head
-from ttf.raw.node_logs.layouts import explode_records, find_json, name_fields, split_csv_line
+from ttf.raw.node_logs.layouts import FIELD_START, decode_documents, explode_records, name_fields, split_csv_line
 from ttf.raw.node_logs.text_lines import decode_message
 
 COLUMNS = ("node", "time", "code", "gpu", "message", "severity")
@@ -19,14 +18,6 @@ _SEVERITIES = {
     "warning": "warning warn medium moderate degraded minor",
     "info": "info informational information low notice debug none ok",
 }
-_DATE, _CLOCK, _OFFSET = (
-    "([0-9]{4}-[0-9]{2}-[0-9]{2})",
-    "([0-9]{2}:[0-9]{2}:[0-9]{2})",
-    "(Z|UTC|[+-][0-9]{2}:?[0-9]{2})",
-)
-_TIME = rf"^{_DATE}[T ]{_CLOCK}(?:[.,][0-9]+)? ?(Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?$"
-# First line of a record of the journal's forms export and verbose
-FIELD_START = r"^(?:__CURSOR=|[A-Z].* \[s=)"
 # An XID, but no SXID, in the words of a monitor; in NVSentinel's, a word with an s is before it.
 _XID_WORD = re.compile(r"(?i)(?<!\bs)(?<!ss)xid(?:.*?\bErrorCode:|[ _-]?(?:error)?[ _:-]?)([0-9]{1,3})(?![0-9])")
 # Labels of a metric that name the node; the exporter's own Hostname may be its pod.
@@ -58,68 +49,46 @@ def read_severity() -> pl.Expr:
 
 
 def read_times(times: pl.Series, zone: str, boot_s: int | None = None) -> pl.Series:
-    """Return seconds since 1970 of times in seconds, as 2025-03-01T08:00:00 with or without an offset, or by a head.
+    """Return seconds since 1970 of times in seconds, or in the form of most of them.
 
     A number of 13, 16 or 19 digits is in milli-, micro- or nanoseconds; one of fewer than 9 counts from boot_s.
     """
-    text = pl.col("time")
-    parts = text.str.extract_groups(_TIME)
-    clock = pl.concat_str(parts.struct.field("1"), parts.struct.field("2"), separator=" ")
-    clock = clock.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False, time_unit="ms")
-    number = text.str.extract(r"^([0-9]{9}|[0-9]{10}(?:[0-9]{3}){0,3})(?:\.[0-9]+)?$").str.head(10).cast(pl.Int64)
-    uptime = text.str.extract(r"^([0-9]{1,8})(?:\.[0-9]+)?$").cast(pl.Int64) + pl.lit(boot_s, pl.Int64)
-    moment = pl.coalesce(number, to_epoch_s(clock, parts.struct.field("3"), zone), uptime)
-    moments = blank_implausible(times.to_frame("time").select(moment).to_series())
-    others = times.filter(moments.is_null()).drop_nulls()
-    if not others.len():
-        return moments
-    head = detect_head(others.head(1000).to_list(), has_hosts=False)
-    by_head = read_lines(times, head, zone)["time_s"]
-    by_american = times.str.to_datetime("%m/%d/%Y, %I:%M:%S%.f %p", strict=False, time_unit="ms").dt.epoch("s")
-    return moments.fill_null(blank_implausible(by_head)).fill_null(by_american)
+    number = times.str.extract(r"^([0-9]{9}|[0-9]{10}(?:[0-9]{3}){0,3})(?:\.[0-9]+)?$").str.head(10).cast(pl.Int64)
+    uptime = times.str.extract(r"^([0-9]{1,8})(?:\.[0-9]+)?$").cast(pl.Int64) + pl.Series([boot_s], dtype=pl.Int64)
+    moments = blank_implausible(number.fill_null(uptime))
+    texts = pl.select(pl.when(moments.is_null()).then(times)).to_series()
+    head = detect_head(texts.drop_nulls().head(1000).to_list(), has_hosts=False)
+    is_whole = (pl.col("rest") == "") & (head.clock == "dated")
+    by_head = read_lines(texts.fill_null(""), head, zone).select(pl.when(is_whole).then("time_s")).to_series()
+    american = texts.str.to_datetime("%m/%d/%Y, %I:%M:%S%.f %p", strict=False, time_unit="ms").dt.epoch("s")
+    return moments.fill_null(by_head).fill_null(american)
 
 
 def has_event_lines(text: str) -> bool:
     """Return whether most lines that are not blank are whole JSON documents."""
-    are_whole = [isinstance(_parse_json_or_none(line), dict | list) for line in text.split("\n") if line.strip()]
-    return sum(are_whole) * 2 >= len(are_whole)
+    lines = [[*decode_documents(line)] for line in text.split("\n") if line.strip()]
+    return sum(all(isinstance(item, dict | list) for item in line) for line in lines) * 2 >= len(lines)
 
 
-def parse_json_lines(rows: pl.DataFrame, node: str | None, is_log: bool) -> pl.DataFrame:
-    """Return SCHEMA for events, or records of a log, a JSON document on each line. node: of those that name none."""
-    documents = ((line, _parse_json_or_none(text)) for text, line in rows.select("text", "line").iter_rows())
-    return _tabulate(documents, node, is_log)
+def parse_json(texts: Iterable[tuple[int, str]], node: str | None, is_log: bool) -> pl.DataFrame:
+    """Return SCHEMA for events, or records of a log, in texts of JSON documents and the numbers of their first lines.
+
+    node: of those that name none.
+    """
+    return _tabulate(((line, item) for line, text in texts for item in decode_documents(text)), node, is_log)
 
 
-def parse_json_documents(text: str, node: str | None, is_log: bool) -> pl.DataFrame:
-    """Return SCHEMA for the events or records in a file that is one document, or several of several lines."""
-    return _tabulate(_split_documents(text), node, is_log)
-
-
-def parse_field_lines(rows: pl.DataFrame) -> pl.DataFrame:
+def parse_fields(text: str) -> pl.DataFrame:
     """Return SCHEMA for the lines KEY=value of the journal's forms export and verbose."""
     records: list[tuple[int, dict[str, str]]] = []
-    for text, line in rows.select("text", "line").iter_rows():
-        key, _, value = text.strip().partition("=")
-        if not records or re.match(FIELD_START, text):
+    for number, line in enumerate(text.split("\n"), 1):
+        key, _, value = line.strip().partition("=")
+        if re.match(FIELD_START, line):
             # -o verbose starts a record by its time.
-            records.append((line, {key: value} if key == "__CURSOR" else {"time": text.partition(" [")[0]}))
-        else:
+            records.append((number, {"time": line.partition(" [s=")[0]} if key != "__CURSOR" else {}))
+        elif records:
             records[-1][1].setdefault(key, value)
-    return _tabulate(iter(records), None, is_log=True)
-
-
-def _split_documents(text: str) -> Iterator[tuple[int, Any]]:
-    """Yield (number of the line, document) of the documents in a text; None for what is none."""
-    decoder, at = json.JSONDecoder(), 0
-    while match := re.compile(r"[\s,\x1e]*(?:data: ?)?(?=\S)").match(text, at):
-        line = text.count("\n", 0, match.end()) + 1
-        try:
-            document, at = decoder.raw_decode(text, match.end())
-        except (ValueError, RecursionError):
-            yield line, None
-            return
-        yield line, document
+    return _tabulate(records, None, is_log=True)
 
 
 def _tabulate(documents: Iterable[tuple[int, Any]], node: str | None, is_log: bool) -> pl.DataFrame:
@@ -135,13 +104,6 @@ def _tabulate(documents: Iterable[tuple[int, Any]], node: str | None, is_log: bo
         rows += [{"line": line, **dict.fromkeys(SCHEMA.keys() - {"line"}), **event} for event in cells]
     frame = pl.DataFrame(rows, schema=SCHEMA)
     return frame.with_columns(severity=read_severity())
-
-
-def _parse_json_or_none(line: str) -> Any:
-    try:
-        return json.loads(find_json(line) or line)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _read_record(fields: Mapping, node: str | None) -> dict[str, str | None]:

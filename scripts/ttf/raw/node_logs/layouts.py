@@ -20,7 +20,9 @@ JOURNAL_NOTE = r"^-- .* --$|^-- (?:Logs|Journal) begin| last message repeated [0
 JSON_TIME, JSON_HOST = "__REALTIME_TIMESTAMP", "_HOSTNAME"
 JSON_CODED = r'"MESSAGE" ?: ?\[|\\'
 # What other programs write before a record.
-_JSON_START = re.compile(r"\s*(?:\x1e|data: ?)?(?=[\[{])")
+_JSON_START = re.compile(r"[\s,\x1e]*(?:data: ?)?(?=\S)")
+# First line of a record of the journal's forms export and verbose
+FIELD_START = r"__CURSOR=|[A-Z].* \[s="
 # A time and a tag before a record, as Fluentd writes them to a file.
 _TABBED = re.compile(r"(?m)^([^\s{]+)\t[^\t\n]+\t\{(?=\")")
 # Columns of ours <- names of columns and keys of other programs, the most certain first.
@@ -100,9 +102,9 @@ def detect_layout(head: bytes) -> Layout | None:
         if {*names} >= {"time", "message"} and len(names) == len({*names}):
             rows = [dict(zip(names, split_csv_line(line, delimiter), strict=False)) for line in lines[1:_MOST_RECORDS]]
             return _detect_records("log_csv", rows or [dict.fromkeys(names)], delimiter)
-    if (start := find_json(text)) is not None and (layout := _detect_json(start, lines)):
+    if layout := _detect_json(text, lines):
         return layout
-    if re.match(r"__CURSOR=|\S.*\[s=[0-9a-f]+;", lines[0]):
+    if re.match(FIELD_START, lines[0]):
         return Layout("log_fields")
     lines = [line for line in map(clean_line, lines) if not re.search(JOURNAL_NOTE, line)]
     line_head = detect_head(lines)
@@ -144,10 +146,8 @@ def describe_unread_form(head: bytes) -> str:
     names = parse_csv_header(text.partition("\n")[0])
     if {*names} >= {"time", "message"}:
         return "a log that names no node. Add a column node, or name the one with the node so"
-    if (start := find_json(text)) and (records := [*islice(list_records(start), 1)]):
-        return (
-            f"records that name no node ({', '.join(islice(records[0], 6))}). Add it: jq -c '. + {{host: \"gpu01\"}}'"
-        )
+    if record := next(_list_records(text), None):
+        return f"records that name no node ({', '.join(islice(record, 6))}). Add it: jq -c '. + {{host: \"gpu01\"}}'"
     if detect_head(text.splitlines()).time is not None:
         return (
             "lines with a time, but without a node and a program behind it. journalctl -k -o short-iso writes the log "
@@ -208,38 +208,40 @@ def split_csv_line(line: str, delimiter: str = ",") -> list[str]:
 
 
 def _detect_json(text: str, lines: Sequence[str]) -> Layout | None:
-    has_times = [f'"{JSON_TIME}"' in line for line in lines]
+    if not _is_json(text):
+        return None
+    has_times = [re.search(rf'"{JSON_TIME}" ?:', line) is not None for line in lines]
     # A record on each line is read by patterns, which takes a tenth of the time.
-    if sum(has_times) * 2 > len(lines) and text[0] == "{":
+    if sum(has_times) * 2 > len(lines) and lines[0][0] != "[":
         return Layout("journal_json")
     if _has_event_keys(text):
         return Layout("event_json")
     if re.match(r'\{\s*"dmesg"', text):
         lines = [f"[{time}] {message}" for time, message in re.findall(r'"time": *([0-9.]+),\s*"msg": *"(.*)"', text)]
         return Layout("log_dmesg" if lines else "log_json", boot_s=find_boot(lines), has_nodes=False)
-    return _detect_records("log_json", [*islice(list_records(text), _MOST_RECORDS)])
+    return _detect_records("log_json", [*islice(_list_records(text), _MOST_RECORDS)])
 
 
-def find_json(text: str) -> str | None:
-    """Return the text from its first document on, if it starts with one; None if it does not."""
-    text = _TABBED.sub(r'{"time": "\1", ', text)
-    match = _JSON_START.match(text)
-    return text[match.end() :] if match else None
+def _is_json(text: str) -> bool:
+    return re.match(rf"{_JSON_START.pattern}[\[{{]", _TABBED.sub("{", text)) is not None
 
 
-def list_records(text: str) -> Iterator[dict[str, Any]]:
+def _list_records(text: str) -> Iterator[dict[str, Any]]:
     """Yield the fields of records of a log in the JSON at the start of a file, which may be cut."""
-    decoder, at, attempts = json.JSONDecoder(), 0, _MOST_RECORDS
-    while attempts and (at := text.find("{", at)) >= 0:
+    for document in decode_documents(text, _MOST_RECORDS) if _is_json(text) else ():
+        yield from (fields for fields in explode_records(document) if fields.keys() >= {"time", "message"})
+
+
+def decode_documents(text: str, most_faults: int = 1) -> Iterator[Any]:
+    """Yield the JSON documents in a text; None for what is none, and then those inside it, up to most_faults."""
+    decoder, at, text = json.JSONDecoder(), 0, _TABBED.sub(r'{"time": "\1", ', text)
+    while at >= 0 and (start := _JSON_START.match(text, at)):
         try:
-            record, end = decoder.raw_decode(text, at)
+            document, at = decoder.raw_decode(text, start.end())
         except (ValueError, RecursionError):
-            at, attempts = at + 1, attempts - 1
-            continue
-        for fields in explode_records(record):
-            if fields.keys() >= {"time", "message"}:
-                yield fields
-        at = end
+            document, most_faults = None, most_faults - 1
+            at = text.find("{", start.end() + 1) if most_faults else -1
+        yield document
 
 
 def explode_records(document: Any, inherited: Mapping | None = None) -> Iterator[dict[str, Any]]:

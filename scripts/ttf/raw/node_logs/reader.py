@@ -14,12 +14,10 @@ import polars as pl
 from ttf.engine.errors import StudyError
 from ttf.raw.line_columns import parse_hours, read_lines, seconds_in_hour
 from ttf.raw.node_logs.event_tables import (
-    FIELD_START,
     has_event_lines,
     parse_csv,
-    parse_field_lines,
-    parse_json_documents,
-    parse_json_lines,
+    parse_fields,
+    parse_json,
     read_times,
 )
 from ttf.raw.node_logs.layouts import Layout, decode_head, describe_unread_form, detect_layout, parse_csv_header
@@ -247,13 +245,17 @@ class _Reading:
 
     def _read_rows(self, file: Path, layout: Layout) -> Iterator[pl.DataFrame]:
         """Yield the events or lines in the rows of a table, in records or in JSON documents."""
-        names, rest = list[str](), pl.DataFrame(schema={"text": pl.String, "line": pl.Int64})
-        is_log = layout.name.startswith("log_")
+        names, is_log = list[str](), layout.name.startswith("log_")
         node = None if is_log and layout.has_nodes else name_node(file)
-        if layout.name in ("event_json", "log_json", "log_dmesg") and not has_event_lines(
-            decode_head(_read_head(file))
-        ):
-            yield parse_json_documents(self._read_document(file), node, is_log)
+        if layout.name == "log_fields":
+            text = self._read_document(file)
+            records = parse_fields(text)
+            n_lines = sum(not line.isspace() for line in text.split("\n") if line)
+            self.account.add("continued", n_lines - records.height, file.name, [])
+            yield records
+            return
+        if not layout.name.endswith("csv") and not has_event_lines(decode_head(_read_head(file))):
+            yield parse_json([(1, self._read_document(file))], node, is_log)
             return
         for block in read_blocks(file):
             self._account_faults(file, block)
@@ -263,21 +265,8 @@ class _Reading:
                     names, rows = parse_csv_header(rows["text"][0], layout.delimiter), rows[1:]
                     self.account.add("note", 1, file.name, [1])
                 yield parse_csv(rows, names, layout.delimiter)
-            elif layout.name == "log_fields":
-                # The last record may go on in the next block.
-                rows = pl.concat([rest, rows])
-                start = rows.filter(pl.col("text").str.contains(FIELD_START))["line"].max()
-                rest, rows = rows.filter(pl.col("line") >= start), rows.filter(pl.col("line") < start)
-                yield self._parse_fields(rows)
             else:
-                yield parse_json_lines(rows, node, is_log)
-        if rest.height:
-            yield self._parse_fields(rest)
-
-    def _parse_fields(self, rows: pl.DataFrame) -> pl.DataFrame:
-        records = parse_field_lines(rows)
-        self.account.add("continued", rows.height - records.height, "", [])
-        return records
+                yield parse_json(rows.select("line", "text").iter_rows(), node, is_log)
 
     def _read_text(self, file: Path, layout: Layout) -> None:
         """Reduce blocks on two threads, and add them in their order."""
