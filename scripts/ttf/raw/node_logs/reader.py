@@ -228,8 +228,9 @@ class _Reading:
         elif layout.name in ("text", "journal_json"):
             self._read_text(file, layout)
         else:
+            add = self._add_records if layout.name.startswith("log_") else self._add_events
             for rows in self._read_rows(file, layout):
-                self._add_events(file, layout, rows)
+                add(file, layout, rows)
 
     def _read_document(self, file: Path) -> str:
         lines, size = list[str](), 0
@@ -358,18 +359,10 @@ class _Reading:
         picks = picks.filter(pl.col("kind").is_null()).sort("line")
         time_s = pl.col("hour_s") + seconds_in_hour("minute")
         picks = picks.with_columns(message=read_messages(picks["text"], layout), time_s=time_s)
-        messages = join_messages(picks, self.options.rules, self.options.merge_s)
-        messages = messages.with_columns(find_errors(messages["message"], self.options.rules))
-        errors = messages.drop_nulls("code")
-        n_picked = int(errors["lines"].sum())
         for kind in KINDS:
             self._account_groups(file, kind, groups.filter(pl.col("kind") == kind))
         inside = groups.filter(pl.col("kind").is_null())
-        self._count_rows(file, "picked", errors)
-        lines = int(inside["lines"].sum())
-        self.text_lines += lines
-        self.unmatched_lines += lines - n_picked
-        self.account.add("unmatched", lines - n_picked, file.name, [])
+        self._add_lines(file, picks, int(inside["lines"].sum()))
         self._account_groups(file, "other_name", inside.filter(pl.col("name") != pl.col("node")))
         self.spans.add(
             inside.select(
@@ -378,6 +371,17 @@ class _Reading:
                 end_s=pl.col("hour_s") + seconds_in_hour("end"),
             )
         )
+
+    def _add_lines(self, file: Path, picks: pl.DataFrame, n_lines: int) -> None:
+        """Add the errors, boots and job starts in n_lines lines. picks: those that the rules may pick."""
+        messages = join_messages(picks, self.options.rules, self.options.merge_s)
+        messages = messages.with_columns(find_errors(messages["message"], self.options.rules))
+        errors = messages.drop_nulls("code")
+        n_picked = int(errors["lines"].sum())
+        self._count_rows(file, "picked", errors)
+        self.text_lines += n_lines
+        self.unmatched_lines += n_lines - n_picked
+        self.account.add("unmatched", n_lines - n_picked, file.name, [])
         self._add_errors(errors, self.errors)
         self._add_marks(picks)
 
@@ -412,27 +416,31 @@ class _Reading:
 
     # Events -------------------------------------------------------------------------------------------------
 
-    def _add_events(self, file: Path, layout: Layout, events: pl.DataFrame) -> None:
-        """Add rows of the SCHEMA of event_tables: events, or lines of a log."""
-        rules, is_log = self.options.rules, layout.name.startswith("log_")
-        rows = events.with_columns(time_s=read_times(events["time"], self.options.zone, self._find_boot(layout)))
-        if is_log:
-            inner = read_lines(rows["message"].fill_null(""), layout.head, self.options.zone)
-            rows = rows.with_columns(
-                code=pl.lit(None, pl.String),
-                node=pl.coalesce(inner["node"], "node"),
-                message=pl.when(pl.col("message").is_not_null()).then(strip_uptime(inner["rest"])),
-            )
-        rows = self._add_name_and_kind(rows, "time_s")
-        rows = rows.with_columns(kind=pl.coalesce("own_kind", "kind"))
+    def _add_records(self, file: Path, layout: Layout, records: pl.DataFrame) -> None:
+        """Add lines of a log, as rows of the SCHEMA of event_tables."""
+        inner = read_lines(records["message"].fill_null(""), layout.head, self.options.zone)
+        message = pl.when(pl.col("message").is_not_null()).then(strip_uptime(inner["rest"]))
+        rows = records.with_columns(node=pl.coalesce(inner["node"], "node"), message=message)
+        rows, _ = self._place_rows(file, layout, rows)
+        picks = rows.filter(pl.col("message").str.contains(self.options.rules.any_pattern))
+        self._add_lines(file, picks, rows.height)
+        self.spans.add(rows.select(node="name", start_s="time_s", end_s="time_s"))
+
+    def _place_rows(self, file: Path, layout: Layout, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+        """Account for rows; return those of use with name and time_s, and the nodes of notes and recoveries."""
+        rows = rows.with_columns(time_s=read_times(rows["time"], self.options.zone, self._find_boot(layout)))
+        rows = self._add_name_and_kind(rows, "time_s").with_columns(kind=pl.coalesce("own_kind", "kind"))
         for name in KINDS:
             self._count_rows(file, name, rows.filter(pl.col("kind") == name))
-        is_quiet = pl.col("kind").is_in(["note", "recovered"])
-        quiet_nodes = rows.filter(is_quiet)["name"]
+        quiet_nodes = rows.filter(pl.col("kind").is_in(["note", "recovered"]))["name"]
         rows = rows.filter(pl.col("kind").is_null())
         self._count_rows(file, "other_name", rows.filter(pl.col("name") != pl.col("node")))
-        one_line = {"last_s": pl.col("time_s"), "lines": pl.lit(1, pl.Int64)}
-        rows = join_messages(rows, rules, self.options.merge_s) if is_log else rows.with_columns(**one_line)
+        return rows, quiet_nodes
+
+    def _add_events(self, file: Path, layout: Layout, events: pl.DataFrame) -> None:
+        rules = self.options.rules
+        rows, quiet_nodes = self._place_rows(file, layout, events)
+        rows = rows.with_columns(last_s="time_s", lines=pl.lit(1, pl.Int64))
         by_rule = find_errors(rows["message"], rules).rename(lambda name: f"rule_{name}")
         rows = rows.with_columns(by_rule, code=canonical_codes(rows["code"], rules))
         # DCGM names an error in its own words, and the XID in its message: a kernel's log has the XID.
@@ -451,13 +459,8 @@ class _Reading:
         errors, others = rows.filter(pl.col("code").is_not_null()), rows.filter(pl.col("code").is_null())
         self._count_rows(file, "picked", errors)
         self._count_rows(file, "unmatched", others)
-        self._add_errors(errors, self.errors if is_log else self.event_errors)
+        self._add_errors(errors, self.event_errors)
         self._add_marks(rows)
-        if is_log:
-            self.text_lines += int(rows["lines"].sum())
-            self.unmatched_lines += int(others["lines"].sum())
-            self.spans.add(rows.select(node="name", start_s="time_s", end_s="last_s"))
-            return
         self.quiet_nodes |= {*pl.concat([quiet_nodes, others["name"]]).drop_nulls()}
         self.event_spans.add(
             rows.select(node=pl.lit(""), start_s=pl.col("time_s").min(), end_s=pl.col("time_s").max()).head(1)
