@@ -218,6 +218,28 @@ def test_a_metric_that_changes_is_an_error(tmp_path, values, labels, expected):
     assert logs.quiet_nodes == ["n1"]
 
 
+def test_a_metric_out_of_victoria_metrics(tmp_path):
+    labels = {"__name__": "DCGM_FI_DEV_XID_ERRORS", "node": "n1", "gpu": "0"}
+    samples = {"values": [0, 79], "timestamps": [NOON * 1000, (NOON + 30) * 1000]}
+    logs = read(tmp_path, json.dumps({"metric": labels} | samples))
+    assert logs.errors.select("node", "code", "time_s").rows() == [("n1", "XID 79", NOON + 30)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"metric":{"__name__":"DCGM_FI_DEV_XID_ERRORS"},"values":[["a",null]]}',
+        '{"metric":5,"values":[],"x":"DCGM_FI_DEV_XID_ERRORS"}',
+        '{"involvedObject":5}',
+        '{"nodeName":"n1","checkName":5,"generatedTimestamp":[]}',
+        '{"dmesg":[{"time":{"a":1}}]}',
+        "__CURSOR=s\nMESSAGE",
+    ],
+)
+def test_records_of_another_form_are_told(tmp_path, text):
+    assert read(tmp_path, text).account.rows["no_time"] == 1
+
+
 def test_a_metric_that_appears_later_is_an_error(tmp_path):
     labels = {"__name__": "DCGM_FI_DEV_XID_ERRORS", "instance": "n1:9400"}
     series = [

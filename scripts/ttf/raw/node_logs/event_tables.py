@@ -94,16 +94,27 @@ def parse_fields(text: str) -> pl.DataFrame:
 def _tabulate(documents: Iterable[tuple[int, Any]], node: str | None, is_log: bool) -> pl.DataFrame:
     rows = []
     for line, document in documents:
-        if is_log:
-            cells = [_read_record(record, node) for record in explode_records(document)] or [{}]
-        else:
-            events: list[Mapping] = list(_list_events(document))
-            # A monitor that has seen nothing writes an empty list.
-            kind = None if events or document is None else "note"
-            cells = [_read_event(event, node) for event in events] or [{"node": kind and node, "own_kind": kind}]
+        try:
+            cells = [*_read_document(document, node, is_log)]
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):  # of another form
+            cells = [{}]
         rows += [{"line": line, **dict.fromkeys(SCHEMA.keys() - {"line"}), **event} for event in cells]
     frame = pl.DataFrame(rows, schema=SCHEMA)
     return frame.with_columns(severity=read_severity())
+
+
+def _read_document(document: Any, node: str | None, is_log: bool) -> Iterator[dict[str, str | None]]:
+    """Yield the cells of the events or records in a document; none for what is neither."""
+    if is_log:
+        records = [*explode_records(document)]
+        yield from (_read_record(record, node) for record in records)
+    else:
+        records = [*_list_events(document)]
+        yield from (_read_event(event, node) for event in records)
+    if not records:
+        # A monitor that has seen nothing writes an empty list.
+        is_empty = document is not None and not is_log
+        yield {"node": node, "own_kind": "note"} if is_empty else {}
 
 
 def _read_record(fields: Mapping, node: str | None) -> dict[str, str | None]:
@@ -125,7 +136,9 @@ def _list_events(document: Any) -> Iterator[Mapping]:
         keys = ("spec", "healthevent", "healthEvent", "_source", "data", "object")
         inner = next((document[key] for key in keys if isinstance(document.get(key), dict)), None)
         lists = [document[key] for key in ("events", "items", "result") if isinstance(document.get(key), list)]
-        if lists:
+        if "metric" in document:
+            yield from _list_samples([document])
+        elif lists:
             shared = {key: document[key] for key in ("component", "node", "nodeName") if key in document}
             for event in _list_events(lists[0]):
                 yield {**shared, **event}
@@ -134,8 +147,9 @@ def _list_events(document: Any) -> Iterator[Mapping]:
         else:
             yield document
             # Kubernetes counts repeats of an event between two times.
-            if document.get("firstTimestamp") != document.get("lastTimestamp"):
-                yield {**document, "lastTimestamp": document["firstTimestamp"]}
+            first = document.get("firstTimestamp")
+            if first and first != document.get("lastTimestamp"):
+                yield {**document, "lastTimestamp": first}
 
 
 def _list_samples(series: Iterable) -> Iterator[Mapping]:
@@ -151,8 +165,10 @@ def _list_samples(series: Iterable) -> Iterator[Mapping]:
         gpu = metric.get("pci_bus_id") or metric.get("gpu") or metric.get("uuid")
         severity = "warning" if "reason" in metric else "error"
         label = f"XID {metric['xid']}" if "xid" in metric else metric.get("reason")
-        pairs = [(float(time), float(value)) for time, value in item.get("values", ())]
-        samples.setdefault((node, gpu, label), []).extend(pairs)
+        pairs = item.get("values", ())
+        if "timestamps" in item:  # VictoriaMetrics has milliseconds
+            pairs = [(time / 1000, value) for time, value in zip(item["timestamps"], pairs, strict=False)]
+        samples.setdefault((node, gpu, label), []).extend((float(time), float(value)) for time, value in pairs)
     first = min((min(pairs)[0] for pairs in samples.values() if pairs), default=0)
     for (node, gpu, label), pairs in samples.items():
         previous = None

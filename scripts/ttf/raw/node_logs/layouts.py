@@ -40,7 +40,7 @@ _KERNEL_WORDS = {"kernel", "kern", "kmsg", "dmesg"}
 _ANCHOR = re.compile(
     r"\[ *([0-9]+)\.[0-9]{6}\].*(?:setting system clock to .* \(([0-9]{10})\)|audit\(([0-9]{10})\.[0-9]{3}:)"
 )
-_MOST_RECORDS = 200
+_MOST_RECORDS, _DEEPEST = 200, 20
 # Start of a text that is not read -> what it is, and how to print it again.
 _UNREAD_FORMS = {
     rf"(?:{LABELS['level'].pattern})?\[ *[0-9]+\.[0-9]{{6}}|\{{\s*\"dmesg\"": (
@@ -188,7 +188,7 @@ def name_fields(record: Mapping) -> dict[str, Any]:
 def _flatten(value: Mapping, prefix: str) -> Iterator[tuple[str, Any]]:
     for key, item in value.items():
         name = f"{prefix}{key}".lower()
-        if isinstance(item, dict):
+        if isinstance(item, dict) and prefix.count(".") < _DEEPEST:
             yield from _flatten(item, f"{name}.")
         elif isinstance(item, list) and item and all(isinstance(pair, dict) and "key" in pair for pair in item):
             # OpenTelemetry's attributes
@@ -254,8 +254,9 @@ def explode_records(document: Any, inherited: Mapping | None = None) -> Iterator
             yield from explode_records(item, inherited)
     elif isinstance(document, dict):
         if isinstance(document.get("stream"), dict) and isinstance(document.get("values"), list):
-            for pair in document["values"]:
-                yield name_fields({"labels": document["stream"]}) | {"time": pair[0], "message": pair[1]}
+            labels = name_fields({"labels": document["stream"]})
+            pairs = (pair for pair in document["values"] if isinstance(pair, list) and len(pair) > 1)
+            yield from (labels | {"time": pair[0], "message": pair[1]} for pair in pairs)
             return
         flat = name_fields(document)
         message = flat.get("message")
