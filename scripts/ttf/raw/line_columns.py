@@ -95,7 +95,7 @@ def parse_hours(hours: pl.Series, head: LineHead, zone: str, year: int | None = 
     year, base_s: as for `read_lines`. The earlier one of two hours with the same name at the end of summer time is
     taken.
     """
-    if not head.hour_format or head.clock == "daytime":
+    if not head.time_form.hour_format or head.clock == "daytime":
         starts = hours.cast(pl.Int64, strict=False) * 3600 + base_s
         return starts if head.clock in ("uptime", "daytime") and not base_s else blank_implausible(starts)
     frame = hours.to_frame("hour")
@@ -103,7 +103,7 @@ def parse_hours(hours: pl.Series, head: LineHead, zone: str, year: int | None = 
     parts = parts.unnest("hour")
     text = pl.col("hour").str.replace_all("[-T:,/@ ]+", " ").str.replace_all("( |^)([0-9] )", "${1}0${2}")
     text = text.str.replace_many([*MONTHS], [f"{number:02d}" for number in range(1, 13)])
-    form = head.hour_format
+    form = head.time_form.hour_format
     if "%Y" not in form:
         years = pl.coalesce(pl.when(pl.col("year") != "").then("year"), pl.lit(year and str(year), pl.String))
         text, form = pl.concat_str(years, text, separator=" "), f"%Y {form}"

@@ -31,17 +31,17 @@ MOST_LINES, MOST_PIECES, _MOST_PATTERNS = 1000, 8, 6
 _FIRST_SHARE, _LATER_SHARE = 0.5, 0.9
 _NAME = "[A-Za-z0-9][A-Za-z0-9._-]*"
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTH, _WEEKDAY = f"(?:{'|'.join(MONTHS)})", "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
+_MONTH, _WEEKDAY = f"(?:{'|'.join(MONTHS)})", "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) "
 _BLANK = "(?: |$)"
 _MINUTE, _FRACTION = ":(?P<minute>[0-9]{2}:[0-9]{2})", "(?:[.,][0-9]{1,9})?"
 _OFFSET = "Z|[+-][0-9]{2}:?[0-9]{2}"
 _DAY = "[0-9]{4}[/-][0-9]{2}[/-][0-9]{2}"
 _MONTH_DAY = f"{_MONTH} [ 0-9][0-9]"
-_YEAR = "(?P<year>[0-9]{4})"
+_ZONE = "(?P<zone>[A-Z]{3,5}|[+-][0-9]{2}(?::?[0-9]{2})?)"
 
 
-def _time(hour: str, after: str, hour_format: str, clock: str = "dated") -> Form:
-    return Form(f"(?P<hour>{hour}){_MINUTE}{after}", clock, hour_format, is_wrapped=True)
+def _time(hour: str, after: str, hour_format: str, clock: str = "dated", before: str = "") -> Form:
+    return Form(f"{before}(?P<hour>{hour}){_MINUTE}{after}", clock, hour_format, is_wrapped=True)
 
 
 # Only ASCII classes, and no step back: any other pattern takes ten times as long. The most special first.
@@ -54,23 +54,10 @@ TIMES = {
     # journalctl -o short-iso and short-iso-precise, and files of rsyslog with ISO times.
     "iso": _time(f"{_DAY}[T ][0-9]{{2}}", f"{_FRACTION}(?P<zone>{_OFFSET})?", "%Y %m %d %H"),
     # journalctl -o short-full
-    "full": Form(
-        rf"{_WEEKDAY} (?P<hour>{_DAY} [0-9]{{2}}){_MINUTE}{_FRACTION} "
-        r"(?P<zone>[A-Z]{3,5}|[+-][0-9]{2}(?::?[0-9]{2})?)",
-        "dated",
-        "%Y %m %d %H",
-        is_wrapped=True,
-    ),
+    "full": _time(f"{_DAY} [0-9]{{2}}", f"{_FRACTION} {_ZONE}", "%Y %m %d %H", before=_WEEKDAY),
     # dmesg -T
-    "ctime": Form(
-        f"{_WEEKDAY} (?P<hour>{_MONTH_DAY} [0-9]{{2}}){_MINUTE} {_YEAR}", "dated", "%m %d %H", is_wrapped=True
-    ),
-    "date": Form(
-        f"{_WEEKDAY} (?P<hour>{_MONTH_DAY} [0-9]{{2}}){_MINUTE} (?P<zone>[A-Z]{{3,5}}|[+-][0-9]{{2}}) {_YEAR}",
-        "dated",
-        "%m %d %H",
-        is_wrapped=True,
-    ),
+    "ctime": _time(f"{_MONTH_DAY} [0-9]{{2}}", " (?P<year>[0-9]{4})", "%m %d %H", before=_WEEKDAY),
+    "date": _time(f"{_MONTH_DAY} [0-9]{{2}}", f" {_ZONE} (?P<year>[0-9]{{4}})", "%m %d %H", before=_WEEKDAY),
     "month_year": _time(f"{_MONTH} [ 0-9]?[0-9],? [0-9]{{4}}(?: @)? [0-9]{{2}}", _FRACTION, "%m %d %Y %H"),
     "syslog": _time(f"{_MONTH_DAY} [0-9]{{2}}", _FRACTION, "%m %d %H", "yearless"),
     "american": _time("(?:0[0-9]|1[0-2])/[0-9]{2}/[0-9]{4},? [0-9]{2}", _FRACTION, "%m %d %Y %H"),
@@ -155,12 +142,12 @@ class LineHead(NamedTuple):
         return max((rank, index) for index, rank in enumerate(ranks))[1] if any(ranks) else None
 
     @property
-    def clock(self) -> str:
-        return "" if self.time is None else FORMS[self.forms[self.time]].clock
+    def time_form(self) -> Form:
+        return Form("") if self.time is None else FORMS[self.forms[self.time]]
 
     @property
-    def hour_format(self) -> str:
-        return "" if self.time is None else FORMS[self.forms[self.time]].hour_format
+    def clock(self) -> str:
+        return self.time_form.clock
 
     @property
     def has_host(self) -> bool:
@@ -169,7 +156,7 @@ class LineHead(NamedTuple):
     @property
     def key_group(self) -> str:
         """Return the group that each line with this head has; empty for a head without a time."""
-        return "" if self.time is None else f"{'hour' if self.hour_format else 'number'}{self.time}"
+        return "" if self.time is None else f"{'hour' if self.time_form.hour_format else 'number'}{self.time}"
 
     def list_groups(self, name: str) -> list[str]:
         """Return the groups for a part such as node, the innermost first."""

@@ -106,7 +106,7 @@ def _tabulate(documents: Iterable[tuple[int, Any]], node: str | None, is_log: bo
 def _read_document(document: Any, node: str | None, is_log: bool) -> Iterator[dict[str, str | None]]:
     """Yield the cells of the events or records in a document; none for what is neither."""
     if is_log:
-        records = [*explode_records(document)]
+        records: list[Mapping] = [*explode_records(document)]
         yield from (_read_record(record, node) for record in records)
     else:
         records = [*_list_events(document)]
