@@ -83,7 +83,10 @@ def recognise(data: Path) -> RecognisedTrace:
     if not matching_fits:
         if drafted := _draft_trace(folder, [fit.shape for fit in fits], formats, registry):
             return drafted
-        lines = [*_explain_no_match(folder, fits), *folder.describe_unread_forms()]
+        unread_forms = [*folder.describe_unread_forms()]
+        if unread_forms and len(unread_forms) == len(folder.inspected_files):
+            raise ConfigError("\n".join(unread_forms))
+        lines = [*_explain_no_match(folder, fits), *unread_forms]
         lines += [*_suggest_unpacking(folder, registry), MAPPING_HINT]
         raise ConfigError("\n".join(lines))
     if len(matching_fits) > 1:
