@@ -29,12 +29,11 @@ def main(snakemake) -> str:
     files = inputs["node_logs"]
     options = LogOptions(
         Rules.from_options(params.rules),
-        params.zone,
-        find_window(frames["jobs"]) if "jobs" in frames else None,
-        NodeNames(nodes),
-        params.options["merge_s"],
-        params.options["gap_s"],
-        end_s=params.end_s,
+        window=find_window(frames["jobs"]) if "jobs" in frames else None,
+        nodes=NodeNames(nodes),
+        merge_s=params.options["merge_s"],
+        gap_s=params.options["gap_s"],
+        **params.times,
     )
     logs = read_node_logs([Path(file) for file in ([files] if isinstance(files, str) else files)], options)
     errors = mark_boot_errors(logs, params.options["boot_s"])

@@ -54,12 +54,19 @@ def test_dmesg_with_levels_and_syslog_without_years(find):
     assert logs.errors.select("node", "code", "lines").rows() == [("node01", "XID 69", 7), ("node01", "XID 31", 1)]
 
 
+@pytest.mark.parametrize("node", ["gpu01", "gpu02"])
+def test_the_log_of_a_container_has_the_node_of_its_lines(find, node):
+    path = find(f"logs/06_cri/kern-reader_{node}.log")
+    assert recognise(path).format == "node_logs"
+    days = [1_738_800_000, 1_739_836_800, 1_740_873_600]
+    assert read(path).errors.select("node", "code", "time_s").rows() == [(node, "XID 79", day) for day in days]
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("06_cri", "kern-reader_gpu01.log: the log of a container"),
         ("07_varlog", "no logs of nodes are dpkg.log"),
-        ("07_varlog/dpkg.log", "line 1 is one field, .* install"),
+        ("07_varlog/dpkg.log", "without a node and a program"),
         ("18_sacctmgr_fixed.txt", "Print it again with -P"),
     ],
 )
@@ -83,7 +90,7 @@ def test_other_files_are_refused_with_the_way_out(find, name, words):
 )
 def test_no_event_is_lost_and_no_wrong_time_counts(find, tmp_path, name, rows, quarantined, failures, nodes):
     limits = {"merge_s": 5, "gap_s": 604_800, "boot_s": 300}
-    readers = build_readers({"node_logs": limits | {"rules": RULES, "zone": "UTC"}})
+    readers = build_readers({"node_logs": limits | {"rules": RULES, "times": {"zone": "UTC"}}})
     account, _ = ingest({"logs": [find(name)]}, raw_schemas("node_logs"), tmp_path, 1.0, readers)
     assert account.select("rows_read", "rows_quarantined").row(0) == (rows, quarantined)
     periods = durations(Source({"logs": pl.scan_parquet(tmp_path / "logs.parquet")}, {"node_logs": limits}))

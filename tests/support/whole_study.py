@@ -305,7 +305,7 @@ def _to_durations(study: Study, name: str) -> Iterator[Job]:
                 "node_log_lines": f"{folder}/tables/node_log_lines.csv",
             }
             options = {key: config["node_logs"][key] for key in ("merge_s", "gap_s", "boot_s")}
-            params = {"rules": trace.log_rules, "zone": trace.log_zone, "end_s": trace.log_end_s, "options": options}
+            params = {"rules": trace.log_rules, "times": trace.log_times, "options": options}
             yield Job("derive_node_errors", inputs, outputs, params, wildcards)
         if study.has_analysis(name, JUDGE):
             yield _room(study, name, JUDGE)

@@ -54,7 +54,7 @@ def run(tmp_path):
 
     def read(*names, max_share=1.0):
         (tmp_path / "raw").mkdir(exist_ok=True)
-        readers = build_readers({"node_logs": LIMITS | {"rules": RULES, "zone": "UTC"}})
+        readers = build_readers({"node_logs": LIMITS | {"rules": RULES, "times": {"zone": "UTC"}}})
         files = {"logs": [tmp_path / name for name in names]}
         account, quarantine = ingest(files, raw_schemas("node_logs"), tmp_path / "raw", max_share, readers)
         return scan_tables(tmp_path / "raw", "logs"), account.row(0)[1:], quarantine
@@ -229,7 +229,7 @@ def make_periods(rows):
     ("text", "message"),
     [
         ("Mar  1 08:00:00 n1 kernel: usb 1-1: new\n", "its times have no year"),
-        ("2025-03-01T08:00:00Z stdout F Mar  1 08:00:00 n1 kernel: x\n", "the log of a container"),
+        ("2025-03-01T08:00:00Z stdout F x\n", "the log of a container"),
         ("nothing\n", "no row is left"),
     ],
 )
@@ -296,3 +296,19 @@ def test_a_year_is_asked_for_before_the_first_job(tmp_path):
     assert rows.filter(kind="span").select("from_s", "until_s").row(0) == (1_735_689_540, 1_735_689_660)
     with pytest.raises(ConfigError, match="node_log_end"):
         make_study(entry | {"node_log_end": "2025"})
+
+
+def test_a_start_is_asked_for_before_the_first_job(tmp_path):
+    (tmp_path / "n1.log").write_text("[   60.000000] usb 1-1: new\n")
+    entry = {"format": "node_logs", "folder": str(tmp_path), "node_log_zone": "Europe/Berlin"}
+    with pytest.raises(ConfigError, match=r"registry\.mine\.node_log_boot: the times in .*n1\.log count"):
+        make_study(entry).check_headers()
+    for boot in ("2025-03-01 09:00", {"n1": "2025-03-01T09:00:00"}):
+        study = make_study(entry | {"node_log_boot": boot})
+        study.check_headers()
+        logs = study.traces["mine"].reader_options["entry"]["node_logs"]
+        rows = build_readers({"node_logs": logs})["logs"].rows(tmp_path / "n1.log", SCHEMA)
+        assert pl.concat(rows for rows, _ in rows).filter(kind="span")["from_s"].to_list() == [1_740_816_060]
+    for boot in ("2025-03-01", {"n1": 5}, 7):
+        with pytest.raises(ConfigError, match="node_log_boot"):
+            make_study(entry | {"node_log_boot": boot})

@@ -260,23 +260,23 @@ GPUD = [
 
 
 LINES = """
-log | iso | 2025-03-01T08:00:00+0000 n1 kernel: {}
-log | iso | 2025-03-01T09:00:00.123456+01:00 n1 kernel: [171167.620236] {}
-log | iso | n1: 2025-03-01T08:00:00+0000 n1 kernel: {}
-n1.log | dmesg | [Sat Mar  1 08:00:00 2025] {}
-all.log | dmesg | n1: [Sat Mar  1 08:00:00 2025] {}
+log | iso host | 2025-03-01T08:00:00+0000 n1 kernel: {}
+log | iso host uptime | 2025-03-01T09:00:00.123456+01:00 n1 kernel: [171167.620236] {}
+log | label iso host | n1: 2025-03-01T08:00:00+0000 n1 kernel: {}
+n1.log | ctime | [Sat Mar  1 08:00:00 2025] {}
+all.log | label ctime | n1: [Sat Mar  1 08:00:00 2025] {}
 dmesg-n1.txt | dmesg_iso | 2025-03-01T08:00:00,285060+00:00 {}
-log | syslog | Mar  1 08:00:00 n1 kernel: [  123.456789] {}
-log | syslog | <4>Mar  1 08:00:00 n1 kernel: {}
-log | syslog | Mar 01 08:00:00.123456 n1 kernel: {}
-log | full | Sat 2025-03-01 08:00:00 UTC n1 kernel: {}
-log | full | Sat 2025-03-01 11:00:00 +03 n1 kernel: {}
-log | rfc5424 | <4>1 2025-03-01T08:00:00.123Z n1 kernel - - - {}
-log | rfc5424 | n1: 1 2025-03-01T08:00:00Z n1 kernel 12 ID [a x="1"][b y="2"] {}
-dmesg-n1 | level_dmesg_iso | kern  :warn  : 2025-03-01T08:00:00,283302+00:00 {}
-n1.log | level_dmesg | kern  :err   : [Sat Mar  1 08:00:00 2025] {}
-n1.log | level_brackets | kern:    info: [2025-03-01T08:00:00.123456789Z]: {}
-log | level_brackets | n1: kern: warning: [2025-03-01T08:00:00Z]: {}
+log | syslog host uptime | Mar  1 08:00:00 n1 kernel: [  123.456789] {}
+log | priority syslog host | <4>Mar  1 08:00:00 n1 kernel: {}
+log | syslog host | Mar 01 08:00:00.123456 n1 kernel: {}
+log | full host | Sat 2025-03-01 08:00:00 UTC n1 kernel: {}
+log | full host | Sat 2025-03-01 11:00:00 +03 n1 kernel: {}
+log | priority version iso host_5424 | <4>1 2025-03-01T08:00:00.123Z n1 kernel - - - {}
+log | label version iso host_5424 | n1: 1 2025-03-01T08:00:00Z n1 kernel 12 ID [a x="1"][b y="2"] {}
+dmesg-n1 | level dmesg_iso | kern  :warn  : 2025-03-01T08:00:00,283302+00:00 {}
+n1.log | level ctime | kern  :err   : [Sat Mar  1 08:00:00 2025] {}
+n1.log | level iso | kern:    info: [2025-03-01T08:00:00.123456789Z]: {}
+log | label level iso | n1: kern: warning: [2025-03-01T08:00:00Z]: {}
 """
 
 
@@ -289,7 +289,7 @@ log | level_brackets | n1: kern: warning: [2025-03-01T08:00:00Z]: {}
         ("log", "log_json", json.dumps({"_source": {"@timestamp": NOON, "host": {"name": "n1"}, "message": XID_79}})),
         ("log", "log_csv", f'@timestamp,host.name,message\n2025-03-01T08:00:00.000Z,n1,"{XID_79}"'),
         ("log", "log_csv", f'\ufeff\r\n_time,host,_raw\r\n{NOON},n1,"{XID_79}"\r'),
-        ("log", "iso", f"\ufeff\n2025-03-01T08:00:00+0000 n1 kernel: {XID_79}\r"),
+        ("log", "iso host", f"\ufeff\n2025-03-01T08:00:00+0000 n1 kernel: {XID_79}\r"),
         ("log", "journal_json", json.dumps(JOURNAL_RECORD)),
         ("log", "journal_json", json.dumps(JOURNAL_RECORD | {"MESSAGE": [*XID_79.encode()]})),
         ("log", "csv", "node,time,code,gpu\nn1,2025-03-01T08:00:00Z,XID79,0000:05:00.0"),
@@ -311,7 +311,8 @@ log | level_brackets | n1: kern: warning: [2025-03-01T08:00:00Z]: {}
     ],
 )
 def test_each_layout_gives_the_same_error(read, name, layout, content):
-    assert detect_layout(content.encode()) == layout
+    detected = detect_layout(content.encode())
+    assert (" ".join(detected.head.forms) if detected.name == "text" else detected.name) == layout
     logs = read({name: content + "\n"}, window=(NOON - 86_400, NOON + 86_400), nodes=["n1", "n2"])
     assert list_errors(logs) == [("n1", "0000:05:00", "XID 79", NOON)]
     row = logs.errors.row(0, named=True)
@@ -321,16 +322,14 @@ def test_each_layout_gives_the_same_error(read, name, layout, content):
 @pytest.mark.parametrize(
     "content",
     [
-        json.dumps(JOURNAL_RECORD, indent=1),  # -o json-pretty
         "",
         "JobIDRaw|State|Start\n1|FAILED|2",
         "a,b\n1,2",
-        "[  12.345678] usb 1-1: new",
         "{}",
         '[{"a": 1}]',
         "\0\0\0",
         "\ufeff",
-        f"2025-03-01T08:00:00.123456789Z stdout F Mar  1 08:00:00 n1 kernel: {XID_79}",
+        f"2025-03-01T08:00:00.123456789Z stdout F {XID_79}",
         "2025-03-01T08:00:00.123456789Z stderr P half of: a line",
         '{"log": "x kernel: y", "stream": "stdout", "time": "2025-03-01T08:00:00Z"}',
         '{"time": 1, "host": {"name": "n1"}, "message": "x", "kubernetes": {"pod": "web-1"}}',
@@ -363,12 +362,10 @@ def test_a_word_behind_a_time_is_no_node(time, words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("2025-03-01T08:00:00Z stderr F x", "sed -E"),
-        ('{"log": "x", "stream": "stdout"}', "jq -j .log"),
+        ("2025-03-01T08:00:00Z stderr F x", "a container, whose lines name no node"),
+        ('{"log": "x", "stream": "stdout"}', "a container, whose lines name no node"),
         ("kern  :err   : [   12.345678] x", "dmesg -T"),
         ("   Cluster        NodeName\n---------- ---------------\nc n1", "Print it again with -P"),
-        ("__CURSOR=s=1\n_HOSTNAME=n1", "short-iso"),
-        (json.dumps(JOURNAL_RECORD, indent=1), "jq -c"),
         ("NodeName|TimeStart\nn1|2025", ""),
     ],
 )

@@ -254,8 +254,7 @@ rule derive_node_errors:
     params:
         code=hash_code("derive_node_errors"),
         rules=lambda wildcards: get_trace(wildcards).log_rules,
-        zone=lambda wildcards: get_trace(wildcards).log_zone,
-        end_s=lambda wildcards: get_trace(wildcards).log_end_s,
+        times=lambda wildcards: get_trace(wildcards).log_times,
         options=lambda wildcards: get_trace(wildcards).log_limits,
     script:
         "../../scripts/derive_node_errors.py"

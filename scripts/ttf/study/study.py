@@ -126,9 +126,9 @@ class Study:
         traces = self.traces.values()
         headers = (find_wrong_headers(trace.name, trace.entry, trace.raw_files, trace.format) for trace in traces)
         undated_logs = (
-            find_undated_logs(trace.name, trace.raw_files["logs"])
+            find_undated_logs(trace.name, trace.raw_files["logs"], trace.log_times)
             for trace in traces
-            if is_log_format(trace.format) and trace.log_end_s is None
+            if is_log_format(trace.format)
         )
         if problems := [*itertools.chain(*headers, *undated_logs)]:
             raise ConfigError("\n".join(problems))

@@ -16,7 +16,7 @@ from ttf.study.configuration.registry_options import merge_infra_failures
 from ttf.study.recognition.first_lines import build_layouts, read_names
 from ttf.study.recognition.format_declarations import READING_KEYS, select_meaning
 from ttf.study.trace_files import get_disk_path, get_member, get_part_name, is_log_format
-from ttf.study.watch import parse_log_end, read_watch_options
+from ttf.study.watch import parse_boots, parse_log_end, read_watch_options
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
 
@@ -166,7 +166,7 @@ class Trace:
     @property
     def reader_options(self) -> dict[str, Any]:
         """Return the parameters of the rules that read raw tables."""
-        logs = {"rules": self.log_rules, "zone": self.log_zone, "end_s": self.log_end_s} | self.log_limits
+        logs = {"rules": self.log_rules, "times": self.log_times} | self.log_limits
         entry = self.reading_options | ({"node_logs": logs} if is_log_format(self.format) else {})
         return {"reader": self.format.get("reader"), "entry": entry, "schema": self.schema}
 
@@ -185,14 +185,10 @@ class Trace:
         }
 
     @property
-    def log_zone(self) -> str:
-        """Return the time zone of lines of nodes' logs that name none."""
-        return self.entry.get("node_log_zone") or self.clock or "UTC"
-
-    @property
-    def log_end_s(self) -> int | None:
-        """Return the end of the day after which logs without years have no line, in seconds since 1970."""
-        return parse_log_end(self.entry)
+    def log_times(self) -> dict[str, Any]:
+        """Return what the times in nodes' logs lack: zone, end_s and boots of LogOptions."""
+        zone = self.entry.get("node_log_zone") or self.clock or "UTC"
+        return {"zone": zone, "end_s": parse_log_end(self.entry), "boots": parse_boots(self.entry, zone)}
 
     @property
     def log_limits(self) -> dict[str, int]:

@@ -1,7 +1,8 @@
 """The number of observed units in a trace of outages, and the observation window: `nodes` and `window_days`."""
 
+import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from ttf.study.configuration.documents import Problem
@@ -24,6 +25,16 @@ def parse_log_end(entry: dict) -> int | None:
         return None
     year, month, day = map(int, entry["node_log_end"].split("-"))
     return round(datetime(year, month, 1, tzinfo=UTC).timestamp()) + day * DAY_S
+
+
+def parse_boots(entry: dict, zone: str) -> dict[str, int]:
+    """Return `node_log_boot` of the entry: node -> start in seconds since 1970; the empty name is of all nodes."""
+    boots, starts = entry.get("node_log_boot", {}), {}
+    for node, text in (boots if isinstance(boots, dict) else {"": boots}).items():
+        year, month, day, hour, minute, second = map(int, re.findall("[0-9]+", f"{text}:00")[:6])
+        start = datetime(year, month, 1, hour, minute, second, tzinfo=ZoneInfo(zone)) + timedelta(days=day - 1)
+        starts[node] = round(start.timestamp())
+    return starts
 
 
 def find_watch_problems(

@@ -47,8 +47,10 @@ def read_rows(path: Path, schema: TableSchema, options: LogOptions) -> Iterator[
 def build_readers(entry: Mapping) -> dict[str, Reader]:
     """Return the reader for the rules, the zone and the limits of a trace."""
     logs = entry["node_logs"]
-    rules, limits = Rules.from_options(logs["rules"]), (logs["merge_s"], logs["gap_s"])
-    options = LogOptions(rules, logs["zone"], None, NodeNames([]), *limits, has_rejected=True, end_s=logs.get("end_s"))
+    limits = {key: logs[key] for key in ("merge_s", "gap_s")} | logs["times"]
+    options = LogOptions(
+        Rules.from_options(logs["rules"]), window=None, nodes=NodeNames([]), **limits, has_rejected=True
+    )
     return {"logs": Reader(partial(read_rows, options=options), raw_lines)}
 
 

@@ -20,11 +20,11 @@ def pack_tar(files: Iterable[PackedFile], folder: str, date: str) -> bytes:
 
     The date is that of the publication, because tar warns of 1970.
     """
-    # Preset 6 takes four times as long (22 instead of 5 s for 17 MB) and saves 8% of the size.
+    # Preset 2 takes half as long again (2.8 instead of 1.9 s for 17 MB) and saves 2% of the size, preset 6 about 10%.
     seconds = int(datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp())
     buffer = io.BytesIO()
     with (
-        lzma.open(buffer, "wb", preset=2) as compressed,
+        lzma.open(buffer, "wb", preset=1) as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
         for file in sorted(files, key=lambda file: file.path):

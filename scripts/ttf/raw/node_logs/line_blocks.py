@@ -31,14 +31,16 @@ class Block(NamedTuple):
     counts: Counter
 
 
-def read_blocks(path: Path) -> Iterator[Block]:
+def read_blocks(path: Path, longest: int | None = None) -> Iterator[Block]:
     """Yield the lines of a log, plain or packed, without byte order mark, NULs and colours; too long lines are cut.
+
+    longest: the longest line in bytes; default: LONGEST_LINE_BYTES.
 
     faults holds at most five numbers of lines with NULs (nul), with bytes or escapes that are no character
     (undecodable) and of cut lines (cut); counts holds how many there are. Raises StudyError for a damaged archive.
     """
     number = 1
-    for data, cut_lines in _read_whole_lines(path):
+    for data, cut_lines in _read_whole_lines(path, longest or LONGEST_LINE_BYTES):
         counts: Counter[str] = Counter()
         faults: dict[str, list[int]] = {}
         cuts = [number + line for line in cut_lines]
@@ -78,7 +80,7 @@ def _count_faulty_lines(
     counts[code], faults[code] = len(rows), [first + row for row in rows[:5]]
 
 
-def _read_whole_lines(path: Path) -> Iterator[tuple[bytes, list[int]]]:
+def _read_whole_lines(path: Path, longest: int) -> Iterator[tuple[bytes, list[int]]]:
     """Yield (whole lines, rows of the cut ones); a line that is too long keeps its start."""
     rest, is_cut = b"", False
     pieces: list[bytes] = []
@@ -87,26 +89,26 @@ def _read_whole_lines(path: Path) -> Iterator[tuple[bytes, list[int]]]:
         pieces.append(chunk)
         size += len(chunk)
         if size >= BLOCK_BYTES:
-            whole, cuts, rest, is_cut = _cut_block(b"".join((rest, *pieces)), is_cut)
+            whole, cuts, rest, is_cut = _cut_block(b"".join((rest, *pieces)), is_cut, longest)
             pieces, size = [], 0
             if whole:
                 yield whole, cuts
-    whole, cuts, rest, is_cut = _cut_block(b"".join((rest, *pieces)), is_cut)
+    whole, cuts, rest, is_cut = _cut_block(b"".join((rest, *pieces)), is_cut, longest)
     if whole:
         yield whole, cuts
     if rest:
         yield rest + b"\n", [0] if is_cut else []
 
 
-def _cut_block(data: bytes, is_cut: bool) -> tuple[bytes, list[int], bytes, bool]:
+def _cut_block(data: bytes, is_cut: bool, longest: int) -> tuple[bytes, list[int], bytes, bool]:
     """Return (whole lines, rows of cut lines among them, the unfinished line, whether it is cut)."""
     end = data.rfind(b"\n") + 1
     whole, rest = data[:end], data[end:]
     cuts = [0] if is_cut and whole else []
-    half = LONGEST_LINE_BYTES // 2
+    half = longest // 2
     if any(whole.find(b"\n", at, at + half) < 0 for at in range(0, len(whole) - half, half)):
         lines = whole.removesuffix(b"\n").split(b"\n")
-        cuts += [row for row, line in enumerate(lines) if len(line) > LONGEST_LINE_BYTES and row not in cuts]
-        whole = b"\n".join(line[:LONGEST_LINE_BYTES] for line in lines) + b"\n"
-    is_cut = (is_cut and not end) or len(rest) > LONGEST_LINE_BYTES
-    return whole, cuts, rest[:LONGEST_LINE_BYTES], is_cut
+        cuts += [row for row, line in enumerate(lines) if len(line) > longest and row not in cuts]
+        whole = b"\n".join(line[:longest] for line in lines) + b"\n"
+    is_cut = (is_cut and not end) or len(rest) > longest
+    return whole, cuts, rest[:longest], is_cut

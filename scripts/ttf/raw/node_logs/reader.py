@@ -4,7 +4,7 @@ A block is reduced at once to what is needed of it, so that the memory does not 
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +12,15 @@ from pathlib import Path
 import polars as pl
 
 from ttf.engine.errors import StudyError
+from ttf.raw.line_columns import parse_hours, read_lines, seconds_in_hour
 from ttf.raw.node_logs.event_tables import (
     has_event_lines,
     parse_csv,
-    parse_event_document,
-    parse_event_lines,
+    parse_fields,
+    parse_json,
     read_times,
 )
-from ttf.raw.node_logs.layouts import decode_head, describe_unread_form, detect_layout, parse_csv_header
+from ttf.raw.node_logs.layouts import Layout, decode_head, describe_unread_form, detect_layout, parse_csv_header
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
 from ttf.raw.node_logs.merging import MergedRows, merge_close
 from ttf.raw.node_logs.node_names import NodeNames
@@ -32,7 +33,7 @@ from ttf.raw.node_logs.rules import (
     find_errors,
     join_messages,
 )
-from ttf.raw.node_logs.text_lines import parse_hours, read_messages, seconds_in_hour
+from ttf.raw.node_logs.text_lines import read_messages, strip_uptime
 from ttf.raw.raw_files import ARCHIVES, PACKED, read_unpacked
 
 # Kind of line -> (severity, sentence). Each line that is not blank is of one of these.
@@ -111,7 +112,8 @@ class LogOptions:
     """zone: of times without one. window: start and end of the trace in seconds, None if it has no other records.
 
     merge_s, gap_s: as in the configuration. has_rejected: whether to list the lines that cannot be read. end_s: a time
-    after the last line of a log without years; None: the end of the window.
+    after the last line of a log without years; None: the end of the window. boots: node -> when it started, for logs
+    whose times count from then; that of the empty name is of all nodes.
     """
 
     rules: Rules
@@ -122,6 +124,7 @@ class LogOptions:
     gap_s: int
     has_rejected: bool = False
     end_s: int | None = None
+    boots: Mapping[str, int] = field(default_factory=dict)
 
 
 def name_node(path: Path) -> str:
@@ -137,7 +140,7 @@ def name_node(path: Path) -> str:
 def read_node_logs(files: list[Path], options: LogOptions) -> NodeLogs:
     """Read the logs. Raises StudyError if no file has a known layout."""
     reading = _Reading(options)
-    layouts = {file: _read_layout(file) for file in files}
+    layouts = {file: _read_layout(file, options.boots) for file in files}
     if files and not any(layouts.values()):
         raise StudyError(
             f"node_logs: {files[0]}: not the log of a node in a known layout{_describe_form(files[0])}. Write it "
@@ -151,17 +154,16 @@ def read_node_logs(files: list[Path], options: LogOptions) -> NodeLogs:
 
 def read_node_log(file: Path, options: LogOptions) -> NodeLogs:
     """Read one log. Raises StudyError for a text that has to be printed again."""
-    reading, layout = _Reading(options), _read_layout(file)
+    reading, layout = _Reading(options), _read_layout(file, options.boots)
     if layout is None and (problem := _describe_form(file)):
         raise StudyError(f"{file}{problem}.")
     reading.read(file, layout)
     return reading.finish()
 
 
-def _read_layout(file: Path) -> str | None:
-    if not file.stat().st_size:
-        return None
-    return detect_layout(_read_head(file))
+def _read_layout(file: Path, boots: Mapping[str, int]) -> Layout | None:
+    layout = detect_layout(_read_head(file)) if file.stat().st_size else None
+    return None if layout and layout.needs_boot and not boots else layout
 
 
 def _read_head(file: Path) -> bytes:
@@ -216,24 +218,23 @@ class _Reading:
             pl.concat(self.rejected).sort("line", maintain_order=True),
         )
 
-    def read(self, file: Path, layout: str | None) -> None:
+    def read(self, file: Path, layout: Layout | None) -> None:
         if not file.stat().st_size:
             return
-        if layout == "event_json" and not has_event_lines(decode_head(_read_head(file))):
-            self._add_events(file, parse_event_document(self._read_document(file), name_node(file)))
-        elif layout in ("csv", "event_json", "log_csv", "log_json"):
-            for events in self._read_rows(file, layout):
-                self._add_events(file, events, is_log=layout.startswith("log_"))
-        elif layout is None:
+        if layout is None:
             for block in read_blocks(file):
                 self._account_faults(file, block)
                 self._count_rows(file, "no_layout", list_lines(block))
-        else:
+        elif layout.name in ("text", "journal_json"):
             self._read_text(file, layout)
+        else:
+            add = self._add_records if layout.name.startswith("log_") else self._add_events
+            for rows in self._read_rows(file, layout):
+                add(file, layout, rows)
 
     def _read_document(self, file: Path) -> str:
         lines, size = list[str](), 0
-        for block in read_blocks(file):
+        for block in read_blocks(file, MOST_JSON_BYTES):
             self._account_faults(file, block)
             lines += block.lines.to_list()
             size += int(block.lines.str.len_bytes().sum())
@@ -243,20 +244,32 @@ class _Reading:
                 )
         return "\n".join(lines)
 
-    def _read_rows(self, file: Path, layout: str) -> Iterator[pl.DataFrame]:
-        names: list[str] = []
+    def _read_rows(self, file: Path, layout: Layout) -> Iterator[pl.DataFrame]:
+        """Yield the events or lines in the rows of a table, in records or in JSON documents."""
+        names, is_log = list[str](), layout.name.startswith("log_")
+        node = None if is_log and layout.has_nodes else name_node(file)
+        if layout.name == "log_fields":
+            text = self._read_document(file)
+            records = parse_fields(text)
+            n_lines = sum(not line.isspace() for line in text.split("\n") if line)
+            self.account.add("continued", n_lines - records.height, file.name, [])
+            yield records
+            return
+        if not layout.name.endswith("csv") and not has_event_lines(decode_head(_read_head(file))):
+            yield parse_json([(1, self._read_document(file))], node, is_log)
+            return
         for block in read_blocks(file):
             self._account_faults(file, block)
             rows = list_lines(block)
-            if layout.endswith("csv"):
+            if layout.name.endswith("csv"):
                 if not names and rows.height:
-                    names, rows = parse_csv_header(rows["text"][0]), rows[1:]
+                    names, rows = parse_csv_header(rows["text"][0], layout.delimiter), rows[1:]
                     self.account.add("note", 1, file.name, [1])
-                yield parse_csv(rows, names)
+                yield parse_csv(rows, names, layout.delimiter)
             else:
-                yield parse_event_lines(rows, None if layout == "log_json" else name_node(file))
+                yield parse_json(rows.select("line", "text").iter_rows(), node, is_log)
 
-    def _read_text(self, file: Path, layout: str) -> None:
+    def _read_text(self, file: Path, layout: Layout) -> None:
         """Reduce blocks on two threads, and add them in their order."""
         pattern, fallback = self.options.rules.any_pattern, name_node(file)
         reduced: deque[Future[ReducedBlock]] = deque()
@@ -266,7 +279,7 @@ class _Reading:
             part = reduced.popleft().result()
             for kind, rows in part.unused.items():
                 self._count_rows(file, kind, rows)
-            if layout == "syslog":
+            if layout.clock == "yearless":
                 pending.append(copy_block(part))
             else:
                 self._add(file, layout, part.groups, part.picks)
@@ -280,7 +293,7 @@ class _Reading:
             while reduced:
                 add_first()
         if pending:
-            self._add_syslog(file, pending)
+            self._add_yearless(file, layout, pending)
 
     def _account_faults(self, file: Path, block: Block) -> None:
         for code, count in block.counts.items():
@@ -294,7 +307,7 @@ class _Reading:
 
     # Lines of text ------------------------------------------------------------------------------------------
 
-    def _add_syslog(self, file: Path, pending: list[ReducedBlock]) -> None:
+    def _add_yearless(self, file: Path, layout: Layout, pending: list[ReducedBlock]) -> None:
         """Add the lines of a file without years: the last line is in the last year before the end of trace or logs."""
         end_s = self.options.end_s or (self.options.window or (None, None))[1]
         if end_s is None:
@@ -302,7 +315,7 @@ class _Reading:
                 f"node_logs: {file}: its times have no year, and there are no jobs that would tell it. Write the log "
                 "with years, journalctl -k -o short-iso, or set node_log_end to the day on which it ended."
             )
-        pending = join_years(pending)
+        pending = join_years(pending, layout.head)
         picks = pl.concat(part.picks for part in pending)
         # Two blocks may have lines of one hour.
         groups = pl.concat(part.groups for part in pending)
@@ -321,36 +334,35 @@ class _Reading:
         day = 86_400
 
         def ends_in_time(year: int) -> bool:
-            start = parse_hours(last["hour"], self.options.zone, year)[0]
+            start = parse_hours(last["hour"], layout.head, self.options.zone, year)[0]
             return start is not None and start <= end_s + day
 
         anchor = next((year for year in anchors if ends_in_time(year)), final_year)
         for year in groups["year"].unique().sort():
             is_year = pl.col("year") == year
-            self._add(file, "syslog", groups.filter(is_year), picks.filter(is_year), anchor + year - last["year"][0])
+            self._add(file, layout, groups.filter(is_year), picks.filter(is_year), anchor + year - last["year"][0])
 
-    def _add(self, file: Path, layout: str, groups: pl.DataFrame, picks: pl.DataFrame, year: int | None = None) -> None:
+    def _add(
+        self, file: Path, layout: Layout, groups: pl.DataFrame, picks: pl.DataFrame, year: int | None = None
+    ) -> None:
         """Add lines whose hours can now be placed: to the account, the spans, the errors, boots and job starts."""
         hours = groups.select("hour").unique(maintain_order=True)
-        hours = hours.with_columns(hour_s=parse_hours(hours["hour"], self.options.zone, year))
+        hours = hours.with_columns(hour_s=parse_hours(hours["hour"], layout.head, self.options.zone, year))
         groups = groups.join(hours, on="hour", how="left", maintain_order="left")
+        if layout.clock == "uptime":
+            boot = pl.col("node").replace_strict(
+                self.options.boots, default=self._find_boot(layout), return_dtype=pl.Int64
+            )
+            groups = groups.with_columns(hour_s=pl.col("hour_s") + boot)
         groups = self._add_name_and_kind(groups, "hour_s")
         picks = picks.join(groups.select("node", "hour", "hour_s", "kind", "name"), on=["node", "hour"], how="left")
         picks = picks.filter(pl.col("kind").is_null()).sort("line")
         time_s = pl.col("hour_s") + seconds_in_hour("minute")
-        picks = picks.with_columns(message=read_messages(picks["message"], layout), time_s=time_s)
-        messages = join_messages(picks, self.options.rules, self.options.merge_s)
-        messages = messages.with_columns(find_errors(messages["message"], self.options.rules))
-        errors = messages.drop_nulls("code")
-        n_picked = int(errors["lines"].sum())
+        picks = picks.with_columns(message=read_messages(picks["text"], layout), time_s=time_s)
         for kind in KINDS:
             self._account_groups(file, kind, groups.filter(pl.col("kind") == kind))
         inside = groups.filter(pl.col("kind").is_null())
-        self._count_rows(file, "picked", errors)
-        lines = int(inside["lines"].sum())
-        self.text_lines += lines
-        self.unmatched_lines += lines - n_picked
-        self.account.add("unmatched", lines - n_picked, file.name, [])
+        self._add_lines(file, picks, int(inside["lines"].sum()))
         self._account_groups(file, "other_name", inside.filter(pl.col("name") != pl.col("node")))
         self.spans.add(
             inside.select(
@@ -359,8 +371,22 @@ class _Reading:
                 end_s=pl.col("hour_s") + seconds_in_hour("end"),
             )
         )
+
+    def _add_lines(self, file: Path, picks: pl.DataFrame, n_lines: int) -> None:
+        """Add the errors, boots and job starts in n_lines lines. picks: those that the rules may pick."""
+        messages = join_messages(picks, self.options.rules, self.options.merge_s)
+        messages = messages.with_columns(find_errors(messages["message"], self.options.rules))
+        errors = messages.drop_nulls("code")
+        n_picked = int(errors["lines"].sum())
+        self._count_rows(file, "picked", errors)
+        self.text_lines += n_lines
+        self.unmatched_lines += n_lines - n_picked
+        self.account.add("unmatched", n_lines - n_picked, file.name, [])
         self._add_errors(errors, self.errors)
         self._add_marks(picks)
+
+    def _find_boot(self, layout: Layout) -> int | None:
+        return self.options.boots.get("", layout.boot_s)
 
     def _account_groups(self, file: Path, kind: str, groups: pl.DataFrame) -> None:
         self.account.add(kind, int(groups["lines"].sum()), file.name, groups["first"].head(FIRST_LINES).to_list())
@@ -390,21 +416,31 @@ class _Reading:
 
     # Events -------------------------------------------------------------------------------------------------
 
-    def _add_events(self, file: Path, events: pl.DataFrame, is_log: bool = False) -> None:
-        """Add rows from `parse_csv`, `parse_event_lines` or `parse_event_document`. is_log: they are lines of a log."""
-        rules = self.options.rules
-        rows = events.with_columns(time_s=read_times(events["time"], self.options.zone))
-        rows = rows.with_columns(code=pl.lit(None, pl.String)) if is_log else rows
-        rows = self._add_name_and_kind(rows, "time_s")
-        rows = rows.with_columns(kind=pl.coalesce("own_kind", "kind"))
+    def _add_records(self, file: Path, layout: Layout, records: pl.DataFrame) -> None:
+        """Add lines of a log, as rows of the SCHEMA of event_tables."""
+        inner = read_lines(records["message"].fill_null(""), layout.head, self.options.zone)
+        message = pl.when(pl.col("message").is_not_null()).then(strip_uptime(inner["rest"]))
+        rows = records.with_columns(node=pl.coalesce(inner["node"], "node"), message=message)
+        rows, _ = self._place_rows(file, layout, rows)
+        picks = rows.filter(pl.col("message").str.contains(self.options.rules.any_pattern))
+        self._add_lines(file, picks, rows.height)
+        self.spans.add(rows.select(node="name", start_s="time_s", end_s="time_s"))
+
+    def _place_rows(self, file: Path, layout: Layout, rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.Series]:
+        """Account for rows; return those of use with name and time_s, and the nodes of notes and recoveries."""
+        rows = rows.with_columns(time_s=read_times(rows["time"], self.options.zone, self._find_boot(layout)))
+        rows = self._add_name_and_kind(rows, "time_s").with_columns(kind=pl.coalesce("own_kind", "kind"))
         for name in KINDS:
             self._count_rows(file, name, rows.filter(pl.col("kind") == name))
-        is_quiet = pl.col("kind").is_in(["note", "recovered"])
-        quiet_nodes = rows.filter(is_quiet)["name"]
+        quiet_nodes = rows.filter(pl.col("kind").is_in(["note", "recovered"]))["name"]
         rows = rows.filter(pl.col("kind").is_null())
         self._count_rows(file, "other_name", rows.filter(pl.col("name") != pl.col("node")))
-        one_line = {"last_s": pl.col("time_s"), "lines": pl.lit(1, pl.Int64)}
-        rows = join_messages(rows, rules, self.options.merge_s) if is_log else rows.with_columns(**one_line)
+        return rows, quiet_nodes
+
+    def _add_events(self, file: Path, layout: Layout, events: pl.DataFrame) -> None:
+        rules = self.options.rules
+        rows, quiet_nodes = self._place_rows(file, layout, events)
+        rows = rows.with_columns(last_s="time_s", lines=pl.lit(1, pl.Int64))
         by_rule = find_errors(rows["message"], rules).rename(lambda name: f"rule_{name}")
         rows = rows.with_columns(by_rule, code=canonical_codes(rows["code"], rules))
         # DCGM names an error in its own words, and the XID in its message: a kernel's log has the XID.
@@ -423,13 +459,8 @@ class _Reading:
         errors, others = rows.filter(pl.col("code").is_not_null()), rows.filter(pl.col("code").is_null())
         self._count_rows(file, "picked", errors)
         self._count_rows(file, "unmatched", others)
-        self._add_errors(errors, self.errors if is_log else self.event_errors)
+        self._add_errors(errors, self.event_errors)
         self._add_marks(rows)
-        if is_log:
-            self.text_lines += int(rows["lines"].sum())
-            self.unmatched_lines += int(others["lines"].sum())
-            self.spans.add(rows.select(node="name", start_s="time_s", end_s="last_s"))
-            return
         self.quiet_nodes |= {*pl.concat([quiet_nodes, others["name"]]).drop_nulls()}
         self.event_spans.add(
             rows.select(node=pl.lit(""), start_s=pl.col("time_s").min(), end_s=pl.col("time_s").max()).head(1)

@@ -4,16 +4,21 @@ from typing import NamedTuple
 
 import polars as pl
 
-from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED, PREFIX, TEXT_LAYOUTS
+from ttf.raw.line_columns import count_new_years, parse_hours, seconds_in_hour
+from ttf.raw.line_heads import LABELS, LineHead
+from ttf.raw.node_logs.layouts import JOURNAL_NOTE, JSON_CODED, Layout
 from ttf.raw.node_logs.line_blocks import Block
-from ttf.raw.node_logs.text_lines import PARSERS, count_new_years, parse_hours
+from ttf.raw.node_logs.text_lines import parse_lines
+
+_LABEL = LABELS["label"].pattern
 
 
 class ReducedBlock(NamedTuple):
     """What is needed of a block of text.
 
-    groups: node, hour, year, lines, first (line), start and end (minute). picks: COLUMNS and year of the lines of
-    interest. unused: kind -> lines. months: hour of the first and of the last line; years: new years between them.
+    groups: node, hour, year, lines, first (line), start and end (minute). picks: line, node, hour, minute, text and
+    year of the lines of interest. unused: kind -> lines. months: hour of the first and of the last line; years: new
+    years between them.
     """
 
     groups: pl.DataFrame
@@ -29,18 +34,20 @@ def list_lines(block: Block) -> pl.DataFrame:
     return rows.filter(pl.col("text").str.contains(r"[^ \t\r]"))
 
 
-def reduce_block(block: Block, layout: str, pattern: str, fallback: str, zone: str) -> ReducedBlock:
+def reduce_block(block: Block, layout: Layout, pattern: str, fallback: str, zone: str) -> ReducedBlock:
     """Return line counts by node and hour, and the lines that match `pattern`. fallback: node of heads without one."""
     rows = list_lines(block)
-    parsed = PARSERS[layout](rows, layout)
-    if "<node>" not in TEXT_LAYOUTS.get(layout, "<node>"):
+    parsed, head, is_text = parse_lines(rows, layout), layout.head, layout.name == "text"
+    if is_text and not head.has_host:
         parsed = parsed.with_columns(pl.col("node").fill_null(fallback))
     unused = {}
+    if layout.clock == "uptime":
+        parsed = _drop_later_starts(parsed)
     hours = parsed["hour"].drop_nulls().unique()
-    # The lines of syslog have no year yet.
-    if layout != "syslog" and (no_times := hours.filter(parse_hours(hours, zone).is_null())).len():
+    # Lines without years have none yet.
+    if layout.clock == "dated" and (no_times := hours.filter(parse_hours(hours, head, zone).is_null())).len():
         parsed = parsed.with_columns(hour=pl.when(~pl.col("hour").is_in(no_times.implode())).then("hour"))
-    if parsed["hour"].null_count() and layout != "journal_json":
+    if parsed["hour"].null_count() and is_text:
         parsed = _join_continued(parsed)
         unused["continued"] = rows.join(parsed, on="line", how="anti", maintain_order="left")
     if parsed["hour"].null_count():
@@ -52,7 +59,7 @@ def reduce_block(block: Block, layout: str, pattern: str, fallback: str, zone: s
     if parsed["node"].null_count():
         unused["no_node"] = parsed.filter(pl.col("node").is_null())
         parsed = parsed.filter(pl.col("node").is_not_null())
-    years = count_new_years(parsed["hour"]) if layout == "syslog" else pl.lit(0, pl.Int64)
+    years = count_new_years(parsed["hour"], head) if layout.clock == "yearless" else pl.lit(0, pl.Int64)
     parsed = parsed.with_columns(year=years)
     groups = parsed.group_by("node", "hour", "year").agg(
         lines=pl.len().cast(pl.Int64),
@@ -61,23 +68,31 @@ def reduce_block(block: Block, layout: str, pattern: str, fallback: str, zone: s
         end=pl.col("minute").max(),
     )
     # In a record of the journal, a message may be a list of bytes, or have escapes.
-    coded = rf"|{JSON_CODED}" if layout == "journal_json" else ""
-    picks = parsed.filter(pl.col("message").str.contains(pattern + coded))
+    coded = "" if is_text else rf"|{JSON_CODED}"
+    picks = parsed.filter(pl.col("text").str.contains(pattern + coded))
     ends = [parsed["hour"][0], parsed["hour"][-1]] if parsed.height else []
     return ReducedBlock(groups.sort("first"), picks, unused, ends, parsed["year"][-1] if parsed.height else 0)
 
 
 def _join_continued(parsed: pl.DataFrame) -> pl.DataFrame:
     """Append to each message the lines that continue it: those after it without a time that start with a space."""
-    is_continued = pl.col("hour").is_null() & pl.col("message").str.contains(rf"^(?:{PREFIX})?[ \t]")
+    is_continued = pl.col("hour").is_null() & pl.col("text").str.contains(rf"^(?:{_LABEL})?[ \t]")
     owner = pl.when(~is_continued).then("line").forward_fill()
-    tail = pl.col("message").str.strip_chars().str.join("\n")
+    tail = pl.col("text").str.strip_chars().str.join("\n")
     tails = parsed.with_columns(owner=owner).filter(is_continued).group_by("owner").agg(tail=tail)
     lines = parsed.filter(~is_continued).join(
         tails, left_on="line", right_on="owner", how="left", maintain_order="left"
     )
-    message = pl.concat_str("message", "tail", separator="\n", ignore_nulls=True)
-    return lines.with_columns(message=message).drop("tail")
+    text = pl.concat_str("text", "tail", separator="\n", ignore_nulls=True)
+    return lines.with_columns(text=text).drop("tail")
+
+
+def _drop_later_starts(parsed: pl.DataFrame) -> pl.DataFrame:
+    """Remove the hours behind another start of the node, at which its time since the start falls back."""
+    # Lines of several processors may be out of order by less than a second.
+    time_s = pl.col("hour").cast(pl.Int64) * 3600 + seconds_in_hour("minute")
+    is_later = (time_s < time_s.cum_max().over("node") - 1).cum_max().over("node")
+    return parsed.with_columns(hour=pl.when(is_later.fill_null(False).not_()).then("hour"))
 
 
 def copy_block(part: ReducedBlock) -> ReducedBlock:
@@ -86,13 +101,13 @@ def copy_block(part: ReducedBlock) -> ReducedBlock:
     return part._replace(groups=groups, picks=picks, unused={})
 
 
-def join_years(parts: list[ReducedBlock]) -> list[ReducedBlock]:
+def join_years(parts: list[ReducedBlock], head: LineHead) -> list[ReducedBlock]:
     """Add to the years of each block those of the blocks before, and a new year between two blocks."""
     years, last, joined = 0, None, []
     for part in parts:
         if part.months:
             if last is not None:
-                years += int(count_new_years(pl.Series([last, part.months[0]]))[1])
+                years += int(count_new_years(pl.Series([last, part.months[0]]), head)[1])
             year, last = pl.col("year") + years, part.months[1]
             part = part._replace(groups=part.groups.with_columns(year), picks=part.picks.with_columns(year))
             years += part.years

@@ -92,7 +92,7 @@ def join_messages(lines: pl.DataFrame, rules: Rules, merge_s: int) -> pl.DataFra
     """
     message = pl.col("message")
     keys = [pl.concat_str(pl.lit(f"{n} "), message.str.extract(part, 1)) for n, part in enumerate(rules.multiline)]
-    lines = lines.with_columns(key=pl.coalesce(*keys, pl.col("line").cast(pl.String)))
+    lines = lines.with_columns(key=pl.coalesce(*keys, pl.int_range(pl.len()).cast(pl.String)))
     lines = lines.sort("name", "key", "time_s", "line")
     group = number_close_rows(["name", "key"], "time_s", "time_s", merge_s).alias("group")
     sums = {"message": message.str.join("\n"), "last_s": pl.col("time_s").max(), "lines": pl.len().cast(pl.Int64)}

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,15 +112,30 @@ def find_wrong_headers(trace: str, entry: Mapping, raw_files: Mapping, format: M
     ]
 
 
-def find_undated_logs(trace: str, files: Sequence[str]) -> list[str]:
-    """Return a line for the first log of nodes whose times have no year; the first MOST_LOGS are inspected."""
-    is_undated = ((file, detect_layout(read_first_bytes(file) or b"") == "syslog") for file in files[:MOST_LOGS])
-    return [
-        f"registry.{trace}.node_log_end: the times in {show_name(file)} have no year. Set the day on which the logs "
-        'ended, as in node_log_end: "2025-05-14"; or write them with years: journalctl -k -o short-iso.'
-        for file, has_no_year in is_undated
-        if has_no_year
-    ][:1]
+def find_undated_logs(trace: str, files: Sequence[str], log_times: Mapping) -> list[str]:
+    """Return a line for the first log of nodes whose times have no year, or count from a start, that no key tells.
+
+    Only the first MOST_LOGS are inspected. log_times: end_s and boots of LogOptions.
+    """
+    is_known = {"yearless": log_times["end_s"] is not None, "uptime": bool(log_times["boots"])}
+    for file in files[:MOST_LOGS] if not all(is_known.values()) else ():
+        layout = detect_layout(read_first_bytes(file) or b"")
+        if layout is None or is_known.get(layout.clock, True):
+            continue
+        if layout.needs_boot:
+            return [
+                f"registry.{trace}.node_log_boot: the times in {show_name(file)} count from the start of the node, and "
+                "no line says when that was. Set what uptime -s prints on the node, as in node_log_boot: "
+                '"2025-05-14 08:30:00"; or write the log with dmesg -T.'
+            ]
+        if layout.clock == "yearless":
+            day = datetime.fromtimestamp(Path(get_disk_path(file)).stat().st_mtime, UTC).date()
+            return [
+                f"registry.{trace}.node_log_end: the times in {show_name(file)} have no year. Set the day on which the "
+                f'logs ended; by the time of the file, node_log_end: "{day}". Or write them with years: journalctl -k '
+                "-o short-iso."
+            ]
+    return []
 
 
 def _suggest_remedy(trace: str, entry: Mapping, table: str) -> str:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ttf.engine.checkout import CHECKOUT
 from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.headers import RequestedColumn
+from ttf.raw.node_logs.layouts import Layout as LogLayout
 from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
 from ttf.study.configuration.mapping import OUTAGE_KEYS
 from ttf.study.configuration.messages import ConfigError
@@ -97,7 +98,7 @@ class Folder:
     named_file: str | None = None
     subfolders: Sequence[str] = ()
     _heads: dict[str, bytes | None] = field(default_factory=dict, repr=False)
-    _is_log: dict[str, bool] = field(default_factory=dict, repr=False)
+    _logs: dict[str, LogLayout | None] = field(default_factory=dict, repr=False)
 
     @property
     def inspected_files(self) -> list[str]:
@@ -114,16 +115,18 @@ class Folder:
             self._heads[file] = read_first_bytes(f"{self.path}/{file}")
         return self._heads[file]
 
-    def is_node_log(self, file: str) -> bool:
-        if file not in self._is_log:
+    def is_node_log(self, file: str, is_alone: bool = True) -> bool:
+        """Return whether a file is a log of nodes. is_alone: also if its times count from an unknown start."""
+        if file not in self._logs:
             head = self._read_head(file) if is_usable_name(file) else None
-            self._is_log[file] = head is not None and detect_layout(head) is not None
-        return self._is_log[file]
+            self._logs[file] = detect_layout(head) if head is not None else None
+        layout = self._logs[file]
+        return layout is not None and (is_alone or not layout.needs_boot)
 
     def describe_unread_forms(self) -> Iterator[str]:
         """Yield what files are that no format reads, and how to print them again."""
         for file in self.inspected_files[:MOST_COMPARED]:
-            if words := describe_unread_form(self._read_head(file) or b""):
+            if not self.is_node_log(file) and (words := describe_unread_form(self._read_head(file) or b"")):
                 yield f"{show_name(file)}: {words}."
 
     @cached_property
@@ -283,7 +286,7 @@ def find_node_logs(folder: Folder, shape: Shape) -> list[str]:
         if file not in extra_names
         and file != folder.named_file
         and not is_ignored(file)
-        and folder.is_node_log(file)
+        and folder.is_node_log(file, is_alone=False)
         and not any(layout.header and folder.count_columns(file, layout) for layout in layouts)
     ]
     return files + folder.log_folders

@@ -25,6 +25,7 @@ def find_recipe(sample: Sample) -> tuple[str, dict, list[str]] | None:
             continue
         listed = {word for words in entry["outcomes"].values() for word in words}
         states = {*sample.words[column_by_key["status"]].drop_nulls()}
+        listed |= states if "*" in listed else set()
         starts = sample.rows[column_by_key.get("start") or column_by_key["submit"]]
         is_time = parse_times(starts, entry.get("times", {}).get("format", AUTOMATIC)).is_not_null()
         if states & listed and is_mostly(is_time, starts):

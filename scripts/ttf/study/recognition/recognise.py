@@ -89,7 +89,10 @@ def recognise(data: Path) -> RecognisedTrace:
         archives = [*_suggest_unpacking(folder, registry)]
         if not archives and (drafted := _draft_trace(folder, fits, formats, registry)):
             return drafted
-        raise ConfigError("\n".join([*_explain_no_match(folder, fits), *folder.describe_unread_forms(), *archives]))
+        unread_forms = [*folder.describe_unread_forms()]
+        if unread_forms and len(unread_forms) == len(folder.inspected_files) and not any(fit.files for fit in fits):
+            raise ConfigError("\n".join(unread_forms))
+        raise ConfigError("\n".join([*_explain_no_match(folder, fits), *unread_forms, *archives]))
     if len(matching_fits) > 1:
         raise ConfigError(_explain_ambiguity(folder, matching_fits))
     entry = _build_entry(folder, matching_fits[0])

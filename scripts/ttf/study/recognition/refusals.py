@@ -71,9 +71,6 @@ def _explain_text(head: bytes, file: Path, label: str) -> str:
         return f"{label}: line 1 is {line.strip()}, which Excel reads but which is no header. {remedy}"
     if head.count(b"\0") * 20 > len(head):
         return f"{label}: the file is binary, not a text or a Parquet file."
-    is_wide_json = re.match(r"\s*[\[{]\s*\n", text)
-    if not is_wide_json and "JobID" not in line and (words := describe_unread_form(head)):
-        return f"{label}: {words}."
     if len(odd_lines) > MOST_ODD * len(lines):
         return (
             f"{label}: {len(odd_lines):,} lines are not UTF-8, as line {odd_lines[0]}. Convert them, here from Latin-1:"
@@ -96,7 +93,10 @@ def _explain_text(head: bytes, file: Path, label: str) -> str:
 def _explain_fixed_width(text: str, name: str, stem: str, label: str) -> str:
     lines = [line for line in text.split("\n")[:50] if line.strip()]
     words = lines[0].split()
-    if len(lines) > 1 and not set(lines[1]) - {*"- \r"} and {"JobID", "State"} & {*words}:
+    has_rule = len(lines) > 1 and not set(lines[1]) - {*"- \r"}
+    if has_rule and not {"JobID", "State"} <= {*words}:
+        return f"{label}: {describe_unread_form(text.encode())}."
+    if has_rule:
         return (
             f"{label}: printed by sacct in columns of fixed width, which cut cells, as in CANCELLED+"
             f"{describe_missing_sacct(words)}. {PRINT_AGAIN}"

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ttf.raw.node_logs.layouts import describe_unread_form
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.recognition.column_terms import classify_word, find_time_key, list_formats, list_named
 from ttf.study.recognition.draft import NO_OUTCOME, Draft, draft_mapping, join_names, list_run_times
@@ -20,9 +21,9 @@ def draft_file(path: Path) -> tuple[str, Draft]:
     refusal = explain_unreadable(path)
     if refusal and not is_json(path):
         raise ConfigError(refusal)
-    sample = read_sample(path)
+    sample, form = read_sample(path), describe_unread_form(read_first_bytes(str(path)) or b"")
     if sample is None:
-        raise ConfigError(refusal or f"{label}: {_explain_no_rows(path)}")
+        raise ConfigError(refusal or f"{label}: {f'{form}.' if form else _explain_no_rows(path)}")
     if no_header := _explain_no_header(path, sample):
         raise ConfigError(f"{label}: {no_header}")
     if recipe := find_recipe(sample):
@@ -32,7 +33,8 @@ def draft_file(path: Path) -> tuple[str, Draft]:
         return f"the columns and states of {file}, which is used.", draft
     draft = draft_mapping(sample)
     if no_draft := _explain_no_draft(label, sample, draft):
-        raise ConfigError(f"{label}: {no_draft}")
+        is_log = form and {"message", "msg"} & {name.lower() for name in sample.rows.columns}
+        raise ConfigError(f"{label}: {f'{form}.' if is_log else no_draft}")
     if columns := draft.entry.get("records", {}).get("columns"):
         used = {name: columns[name] for name in draft.columns if columns[name] != name}
         draft.entry["records"] = draft.entry["records"] | {"columns": used}
