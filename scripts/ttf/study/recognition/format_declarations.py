@@ -16,9 +16,8 @@ FOLDER = PACKAGE / "formats"
 # The module that derives jobs for a format without code.
 MAPPING_MODULE = "ttf.formats.column_mapping"
 # Keys of the registry for reading a trace and for the meaning of its columns.
-READING_KEYS = (
-    *("mapping", "times", "outcomes", "unique_ids", "snapshots", "numbers", "delimiter", "quoted", "blank", "records"),
-)
+READING_KEYS: tuple[str, ...] = ("mapping", "times", "outcomes", "unique_ids", "snapshots", "numbers", "delimiter")
+READING_KEYS += ("quoted", "blank", "records")
 
 
 def find_declarations(folder: Path = FOLDER) -> dict[str, Path]:
