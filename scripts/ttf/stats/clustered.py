@@ -259,7 +259,8 @@ class Clusters:
         is_next = (np.diff(blocks.stratum) == 0) & (np.diff(blocks.key) == 1)
 
         def sum_by_stratum(stratum: np.ndarray, products: np.ndarray) -> np.ndarray:
-            return np.bincount(stratum, products, self.strata)
+            # Of no products, such as where no two blocks are neighbours, the sums would be whole numbers.
+            return np.bincount(stratum, products, self.strata).astype(float)
 
         # Products within clusters are subtracted.
         same_block = sum_by_stratum(blocks.stratum, block_influence**2)

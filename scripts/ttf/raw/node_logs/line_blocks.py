@@ -31,16 +31,17 @@ class Block(NamedTuple):
     counts: Counter
 
 
-def read_blocks(path: Path, longest: int | None = None) -> Iterator[Block]:
+def read_blocks(path: Path, longest: int | None = None, splits_carriage_returns: bool = False) -> Iterator[Block]:
     """Yield the lines of a log, plain or packed, without byte order mark, NULs and colours; too long lines are cut.
 
-    longest: the longest line in bytes; default: LONGEST_LINE_BYTES.
+    longest: the longest line in bytes; default: LONGEST_LINE_BYTES. splits_carriage_returns: a carriage return ends a
+    line too, as bars of progress use it.
 
     faults holds at most five numbers of lines with NULs (nul), with bytes or escapes that are no character
     (undecodable) and of cut lines (cut); counts holds how many there are. Raises StudyError for a damaged archive.
     """
     number = 1
-    for data, cut_lines in _read_whole_lines(path, longest or LONGEST_LINE_BYTES):
+    for data, cut_lines in _read_whole_lines(path, longest or LONGEST_LINE_BYTES, splits_carriage_returns):
         counts: Counter[str] = Counter()
         faults: dict[str, list[int]] = {}
         cuts = [number + line for line in cut_lines]
@@ -80,12 +81,14 @@ def _count_faulty_lines(
     counts[code], faults[code] = len(rows), [first + row for row in rows[:5]]
 
 
-def _read_whole_lines(path: Path, longest: int) -> Iterator[tuple[bytes, list[int]]]:
+def _read_whole_lines(path: Path, longest: int, splits_carriage_returns: bool) -> Iterator[tuple[bytes, list[int]]]:
     """Yield (whole lines, rows of the cut ones); a line that is too long keeps its start."""
     rest, is_cut = b"", False
     pieces: list[bytes] = []
     size = 0
     for chunk in read_unpacked(path, size=min(1 << 20, BLOCK_BYTES)):
+        if splits_carriage_returns and b"\r" in chunk:
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         pieces.append(chunk)
         size += len(chunk)
         if size >= BLOCK_BYTES:

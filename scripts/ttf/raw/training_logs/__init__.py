@@ -1,0 +1,1 @@
+"""Logs of training runs: steps, saves, loads, evaluations, errors and ends, by named patterns."""

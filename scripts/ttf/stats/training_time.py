@@ -1,0 +1,269 @@
+"""Where the time of a training run goes: every microsecond between its first and last moment in exactly one class."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ttf.records.training_runs import SECOND_US, Attempt
+
+CLASSES = (
+    *("queued", "down", "start_up", "restore", "productive", "slow", "stalled", "checkpoint", "evaluation", "lost"),
+    *("detection", "shutdown", "unknown"),
+)
+MARKED = ("restore", "checkpoint", "evaluation")
+# A step that takes longer than this many times the reference is slow, or stalled if its excess is longer than
+# STALL_FACTOR references and STALL_US.
+SLOW_FACTOR, STALL_FACTOR, STALL_US = 2, 10, 60 * SECOND_US
+# Fewer intervals have no reference. A level that lasts for a tenth of the run's intervals may be the reference.
+LEAST_INTERVALS, LEAST_SHARE = 20, 0.1
+# A lasting change of the step time is at least 3 %, and its CUSUM at least this large (0.999 of chance is below 1.95).
+LEAST_CHANGE, LEAST_CUSUM = 0.03, 2.5
+
+NO_CLOCK = "no line has a clock, and no step a time"
+NO_END = "no line tells when the attempt ended"
+CUT = "the log ends before the run does"
+
+
+@dataclass
+class AttemptTime:
+    """seconds by class of an attempt, in microseconds; gap: those from its end to the start of the next one.
+
+    steps: steps done; kept_steps: those that no later attempt repeats; lost_steps: the others. level_us: median time of
+    a step. changes: (step, time of a step before, after) at which its time changed for good.
+    """
+
+    attempt: Attempt
+    time_us: dict[str, int]
+    gap_us: dict[str, int] = field(default_factory=dict)
+    kept_steps: int = 0
+    lost_steps: int = 0
+    changes: list[tuple[int, float, float]] = field(default_factory=list)
+
+
+@dataclass
+class RunTime:
+    """attempts: what each took. reference_us: time of a step at the best lasting speed, None if too few are known."""
+
+    attempts: list[AttemptTime]
+    reference_us: float | None
+    wall_us: int
+    is_timed: bool
+    reasons: list[str]
+
+    @property
+    def time_us(self) -> dict[str, int]:
+        parts = [time for attempt in self.attempts for time in (attempt.time_us, attempt.gap_us)]
+        return {name: sum(part.get(name, 0) for part in parts) for name in CLASSES}
+
+
+@dataclass
+class _Intervals:
+    """Intervals between lines of steps: time_us without marks, steps, whether marked, segment and level of each."""
+
+    time_us: np.ndarray
+    steps: np.ndarray
+    last_steps: np.ndarray
+    is_marked: np.ndarray
+    segment: np.ndarray
+    level: np.ndarray
+
+
+def account_run(attempts: Sequence[Attempt]) -> RunTime:
+    """Return where the time of a run went; its attempts are in the order of their starts."""
+    cutoffs = find_cutoffs(attempts)
+    marks = [resolve_marks(attempt) for attempt in attempts]
+    intervals = [_measure_intervals(attempt, mark) for attempt, mark in zip(attempts, marks, strict=True)]
+    is_timed = any(attempt.is_timed for attempt in attempts)
+    reference = find_reference(intervals) if is_timed else None
+    times = []
+    for index, attempt in enumerate(attempts):
+        later = attempts[index + 1] if index + 1 < len(attempts) else None
+        times.append(_account_attempt(attempt, marks[index], intervals[index], cutoffs[index], reference, later))
+    wall = attempts[-1].end_us - attempts[0].start_us + attempts[0].queued_us
+    return RunTime(times, reference, wall, is_timed, _list_reasons(attempts, times, is_timed))
+
+
+def _list_reasons(attempts: Sequence[Attempt], times: Sequence[AttemptTime], is_timed: bool) -> list[str]:
+    reasons = {NO_CLOCK: not is_timed}
+    reasons |= {NO_END: any(time.gap_us.get("unknown") for time in times), CUT: bool(times[-1].time_us["unknown"])}
+    no_clock = "no line of a step has a clock: times of steps are added up, and what lies between them is unknown"
+    reasons[no_clock] = is_timed and not any(attempt.has_clock for attempt in attempts)
+    reasons["the clock goes back; the time it went back counts as none"] = any(a.clock_went_back for a in attempts)
+    return [reason for reason, holds in reasons.items() if holds]
+
+
+def find_cutoffs(attempts: Sequence[Attempt]) -> list[int | None]:
+    """Return for each attempt the last step that no later attempt does again; None if no later one repeats any."""
+    cutoffs: list[int | None] = []
+    lowest: int | None = None
+    for attempt in reversed(attempts):
+        cutoffs.append(lowest)
+        first = attempt.first_step
+        lowest = lowest if first is None else first if lowest is None else min(first, lowest)
+    return cutoffs[::-1]
+
+
+def resolve_marks(attempt: Attempt) -> np.ndarray:
+    """Return disjoint marks of an attempt, sorted: start, end and index in MARKED. The earlier one wins an overlap."""
+    rows, latest = [], attempt.start_us
+    for start, end, name in sorted(attempt.marks):
+        start, end = max(start, latest), min(end, attempt.end_us)
+        if start < end:
+            rows.append((start, end, MARKED.index(name)))
+            latest = end
+    return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+def _sum_before(marks: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """Return the marked time before each moment."""
+    if not len(marks):
+        return np.zeros(len(times), dtype=np.int64)
+    lengths = marks[:, 1] - marks[:, 0]
+    sums = np.concatenate(([0], np.cumsum(lengths)))
+    index = np.searchsorted(marks[:, 0], times, side="left")
+    inside = np.where(index > 0, np.minimum(times - marks[index - 1, 0], lengths[index - 1]), 0)
+    return np.where(index > 0, sums[index - 1] + inside, 0)
+
+
+def _measure_intervals(attempt: Attempt, marks: np.ndarray) -> _Intervals:
+    times, steps = np.array(attempt.times_us, dtype=np.int64), np.array(attempt.steps, dtype=np.int64)
+    counts = np.array(attempt.counts[1:], dtype=np.int64)
+    marked = np.diff(_sum_before(marks, times))
+    time_us = np.diff(times) - marked
+    per_step = time_us / np.maximum(counts, 1)
+    is_marked = marked > 0
+    segment = np.zeros(len(time_us), dtype=np.int64)
+    segment[~is_marked] = find_levels(per_step[~is_marked])
+    # A marked interval belongs to the level before it.
+    position = np.where(~is_marked, np.arange(len(segment)), -1)
+    latest = np.maximum.accumulate(position) if len(position) else position
+    segment = np.where(latest >= 0, segment[latest], 0) if len(segment) else segment
+    level = np.zeros(len(segment))
+    for number in np.unique(segment):
+        chosen = per_step[(segment == number) & ~is_marked]
+        level[segment == number] = np.median(chosen) if len(chosen) else np.nan
+    return _Intervals(time_us, counts, steps[1:], is_marked, segment, level)
+
+
+def find_levels(per_step: np.ndarray) -> np.ndarray:
+    """Return the number of the segment of each interval: the time of a step changes for good between segments.
+
+    Binary segmentation by the CUSUM of the logarithms, cut at three deviations from the median.
+    """
+    segment = np.zeros(len(per_step), dtype=np.int64)
+    values = np.log(np.maximum(per_step, 1.0))
+    pending = [(0, len(values))]
+    bounds = []
+    while pending:
+        start, end = pending.pop()
+        part = values[start:end]
+        if len(part) < 2 * LEAST_INTERVALS:
+            continue
+        center = np.median(part)
+        spread = max(1.4826 * float(np.median(np.abs(np.diff(part)))) / np.sqrt(2), 1e-4)
+        wide = max(3 * spread, 3 * 1.4826 * float(np.median(np.abs(part - center))), np.log1p(LEAST_CHANGE))
+        part = np.clip(part, center - wide, center + wide)
+        cusum = np.abs(np.cumsum(part - part.mean()))[:-1]
+        cusum[: LEAST_INTERVALS - 1] = cusum[len(part) - LEAST_INTERVALS :] = 0
+        at = int(np.argmax(cusum)) + 1
+        change = abs(np.median(values[start : start + at]) - np.median(values[start + at : end]))
+        if cusum[at - 1] / (spread * np.sqrt(len(part))) >= LEAST_CUSUM and change >= np.log1p(LEAST_CHANGE):
+            bounds.append(start + at)
+            pending += [(start, start + at), (start + at, end)]
+    for bound in bounds:
+        segment[bound:] += 1
+    return segment
+
+
+def find_reference(intervals: Sequence[_Intervals]) -> float | None:
+    """Return the lowest median time of a step that lasts; None without LEAST_INTERVALS intervals of one level."""
+    levels = [
+        (part.level[chosen][0], int((chosen & ~part.is_marked).sum()))
+        for part in intervals
+        for number in np.unique(part.segment)
+        if (chosen := part.segment == number).any()
+    ]
+    total = sum(n for _, n in levels)
+    lasting = [level for level, n in levels if n >= max(LEAST_INTERVALS, LEAST_SHARE * total)]
+    if lasting:
+        return float(min(lasting))
+    if total < LEAST_INTERVALS:
+        return None
+    # Many short attempts: the median of all of them.
+    return float(np.median(np.concatenate([(part.time_us / part.steps)[~part.is_marked] for part in intervals])))
+
+
+def _account_attempt(
+    attempt: Attempt,
+    marks: np.ndarray,
+    intervals: _Intervals,
+    cutoff: int | None,
+    reference: float | None,
+    later: Attempt | None,
+) -> AttemptTime:
+    time_us = dict.fromkeys(CLASSES, 0)
+    for index, name in enumerate(MARKED):
+        time_us[name] = int((marks[:, 1] - marks[:, 0])[marks[:, 2] == index].sum())
+    time_us["queued"] = attempt.queued_us
+    edges = np.array([attempt.start_us, *attempt.times_us[:1], *attempt.times_us[-1:], attempt.end_us], dtype=np.int64)
+    unmarked = np.diff(edges) - np.diff(_sum_before(marks, edges))
+    if not attempt.steps:
+        time_us["start_up"] = int(unmarked.sum())
+        return AttemptTime(attempt, time_us, _account_gap(attempt, later))
+    first = attempt.steps[0]
+    n_first = attempt.counts[0]
+    level = (
+        float(np.nanmedian(intervals.level)) if len(intervals.level) and not np.isnan(intervals.level).all() else 0.0
+    )
+    own_level = float(intervals.level[0]) if len(intervals.level) and not np.isnan(intervals.level[0]) else level
+    step_us = min(int(unmarked[0]), round((own_level or reference or 0.0) * n_first))
+    if not attempt.has_clock and len(intervals.level) < LEAST_INTERVALS:
+        # The first line has the time of its steps alone; too few others say whether it is too long.
+        step_us = int(unmarked[0])
+    time_us["start_up"] = int(unmarked[0]) - step_us
+    # The first interval is one of steps too, without its start-up.
+    lengths = np.concatenate(([step_us], intervals.time_us))
+    counts = np.concatenate(([n_first], intervals.steps))
+    lasts = np.concatenate(([first], intervals.last_steps))
+    levels = np.concatenate(([own_level], intervals.level))
+    lost_steps = np.zeros(len(lasts), dtype=np.int64) if cutoff is None else np.clip(lasts - cutoff, 0, counts)
+    lost = np.rint(lengths * (lost_steps / counts)).astype(np.int64)
+    time_us["lost"] = int(lost.sum())
+    kept = lengths - lost
+    excess = np.zeros(len(kept), dtype=np.int64)
+    if reference is not None:
+        expected = np.rint((counts - lost_steps) * reference).astype(np.int64)
+        excess = np.maximum(kept - expected, 0)
+        is_long = lengths > SLOW_FACTOR * reference * counts
+        is_stalled = is_long & (excess > max(STALL_FACTOR * reference, STALL_US))
+        is_stalled &= np.concatenate(([True], ~intervals.is_marked))
+        is_slow = ~is_stalled & (is_long | (levels > reference * (1 + LEAST_CHANGE)))
+        time_us["stalled"], time_us["slow"] = int(excess[is_stalled].sum()), int(excess[is_slow].sum())
+    time_us["productive"] = int(kept.sum()) - time_us["stalled"] - time_us["slow"]
+    time_us[_name_tail(attempt, int(unmarked[2]), reference, later)] += int(unmarked[2])
+    changes = [
+        (int(intervals.last_steps[at - 1]) + 1, float(intervals.level[at - 1]), float(intervals.level[at]))
+        for at in np.flatnonzero(np.diff(intervals.segment)) + 1
+    ]
+    n_lost = int(lost_steps.sum())
+    return AttemptTime(attempt, time_us, _account_gap(attempt, later), int(counts.sum()) - n_lost, n_lost, changes)
+
+
+def _name_tail(attempt: Attempt, tail_us: int, reference: float | None, later: Attempt | None) -> str:
+    """Return the class of the time from the last step to the end of an attempt."""
+    if attempt.ends_well:
+        return "shutdown"
+    if later is not None or attempt.error is not None or attempt.has_failed:
+        return "detection"
+    limit = max(STALL_FACTOR * (reference or 0), STALL_US)
+    return "stalled" if tail_us > limit else "unknown"
+
+
+def _account_gap(attempt: Attempt, later: Attempt | None) -> dict[str, int]:
+    """Return the time from the end of an attempt to the next start: down, or unknown if no line tells the end."""
+    if later is None:
+        return {}
+    gap = later.start_us - attempt.end_us - later.queued_us
+    is_told = attempt.ends_well or attempt.error is not None or attempt.state is not None
+    return {"down" if is_told else "unknown": gap}
