@@ -307,6 +307,13 @@ def _to_durations(study: Study, name: str) -> Iterator[Job]:
             options = {key: config["node_logs"][key] for key in ("merge_s", "gap_s", "boot_s")}
             params = {"rules": trace.log_rules, "times": trace.log_times, "options": options}
             yield Job("derive_node_errors", inputs, outputs, params, wildcards)
+        if trace.training_logs:
+            inputs = trace.find_rule_inputs("derive_training_events") | {"training_logs": trace.training_logs}
+            outputs = {
+                "training_events": f"{folder}/training_events.parquet",
+                "training_log_lines": f"{folder}/tables/training_log_lines.csv",
+            }
+            yield Job("derive_training_events", inputs, outputs, {"options": trace.training_log_options}, wildcards)
         if study.has_analysis(name, JUDGE):
             yield _room(study, name, JUDGE)
         params = {"rules": trace.infra_failures, "causes": trace.causes} | block_days

@@ -380,6 +380,36 @@ rule account_gpu_hours:
         "../../scripts/compute.py"
 
 
+rule measure_training_runs:
+    """Where does the time of training runs go, and what does an interruption cost?"""
+    input:
+        training_events="results/{trace}/training_events.parquet",
+        attempts=optional_input("results/{trace}/attempts.parquet"),
+        jobs=optional_input("results/{trace}/jobs.parquet"),
+    output:
+        training_time=table("results/{trace}/tables/training_time.csv", "Large runs, planner"),
+        training_runs=table("results/{trace}/tables/training_runs.csv", "Large runs, planner"),
+        training_interruptions=table("results/{trace}/tables/training_interruptions.csv", "Large runs, planner"),
+        training_causes=table("results/{trace}/tables/training_causes.csv", "Large runs, planner"),
+        training_slowdowns=table("results/{trace}/tables/training_slowdowns.csv", "Large runs, planner"),
+        training_unjoined=table("results/{trace}/tables/training_unjoined.csv", "Large runs, planner"),
+        training_summary=table("results/{trace}/tables/training_summary.csv", "Large runs, planner"),
+    log:
+        "logs/{trace}/measure_training_runs.log",
+    benchmark:
+        "benchmarks/{trace}/measure_training_runs.tsv"
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    resources:
+        **request_resources("measure_training_runs"),
+    params:
+        **analysis_params("measure_training_runs"),
+    script:
+        "../../scripts/compute.py"
+
+
 rule plan_ettr:
     """What effective training time ratio, and how many interruptions, can a job run of each size expect?"""
     input:
@@ -387,6 +417,7 @@ rule plan_ettr:
         durations_infra="results/{trace}/durations_infra.parquet",
         node_failure_rate="results/{trace}/tables/node_failure_rate.csv",
         mttf_by_gpus="results/{trace}/tables/mttf_by_gpus.csv",
+        training_summary=optional_input("results/{trace}/tables/training_summary.csv"),
     output:
         ettr=table("results/{trace}/tables/ettr.csv", "Large runs, planner"),
         ettr_outlook=table("results/{trace}/tables/ettr_outlook.csv", "Large runs, planner"),

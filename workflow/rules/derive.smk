@@ -6,6 +6,7 @@ TRACES_WITH_PLACEMENTS = [name for name in TRACES_WITHOUT_ATTEMPTS if "placement
 TRACES_WITH_DURATIONS = STUDY.select_traces(lambda trace: "durations" in trace.products)
 
 TRACES_WITH_NODE_LOGS = STUDY.select_traces(lambda trace: trace.node_logs)
+TRACES_WITH_TRAINING_LOGS = STUDY.select_traces(lambda trace: trace.training_logs)
 
 
 rule derive_share:
@@ -260,6 +261,34 @@ rule derive_node_errors:
         "../../scripts/derive_node_errors.py"
 
 
+rule derive_training_events:
+    """Write the events of training logs, such as steps and saves, and an account of all lines."""
+    input:
+        unpack(lambda wildcards: mark_inputs(get_trace(wildcards).find_rule_inputs("derive_training_events"))),
+        training_logs=lambda wildcards: mark_inputs(get_trace(wildcards).training_logs),
+    output:
+        training_events="results/{trace}/training_events.parquet",
+        training_log_lines="results/{trace}/tables/training_log_lines.csv",
+    log:
+        "logs/{trace}/derive_training_events.log",
+    benchmark:
+        "benchmarks/{trace}/derive_training_events.tsv"
+    wildcard_constraints:
+        trace=match_names(TRACES_WITH_TRAINING_LOGS),
+    group:
+        GROUP["analyses"]
+    conda:
+        ENVIRONMENT
+    threads: 1
+    resources:
+        **request_resources("derive_training_events"),
+    params:
+        code=hash_code("derive_training_events"),
+        options=lambda wildcards: get_trace(wildcards).training_log_options,
+    script:
+        "../../scripts/derive_training_events.py"
+
+
 TRACES_BY_RULE |= {
     "derive_runtimes": TRACES_WITHOUT_ATTEMPTS,
     "derive_attempts": TRACES_WITH_ATTEMPTS,
@@ -269,4 +298,5 @@ TRACES_BY_RULE |= {
     "derive_durations": TRACES_WITH_DURATIONS,
     "derive_infra_durations": TRACES_WITH_DURATIONS,
     "derive_node_errors": TRACES_WITH_NODE_LOGS,
+    "derive_training_events": TRACES_WITH_TRAINING_LOGS,
 }

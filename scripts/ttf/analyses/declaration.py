@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ttf.engine.contract import Table
-from ttf.records.record_contracts import NODE_LOG_LINES, OF_TRACES
+from ttf.records.record_contracts import NODE_LOG_LINES, OF_TRACES, TRAINING_LOG_LINES
 
 PRICE_KEYS = ("price_per_gpu_hour", "currency")
 # Inputs other than tables: products of the stages that run before the analyses.
-PRODUCTS = {product.name: product.path for product in (*OF_TRACES, NODE_LOG_LINES)} | {"raw": "raw"}
+PRODUCTS = {product.name: product.path for product in (*OF_TRACES, NODE_LOG_LINES, TRAINING_LOG_LINES)} | {"raw": "raw"}
 
 
 def unit_block_days(trace: Any) -> int | None:

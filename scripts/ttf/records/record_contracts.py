@@ -277,7 +277,38 @@ NODE_LOG_LINES = table(
     sentence=words("Meaning", "The code in words."),
 )
 
-TABLES = (RUNTIME_AGREEMENT, SIZE_UNIT, NODE_LOG_LINES)
+_NO_CLOCK = "the line has no clock"
+_NOT_TOLD = "the line does not say"
+TRAINING_EVENTS = parquet(
+    "training_events",
+    "A line of a training log that tells progress. Times are in microseconds.",
+    "training_events.parquet",
+    log=text("Log", "Name of the log."),
+    line=count("Line", "Number of the line in the log."),
+    kind=words("Kind", "launch, start, step, save, saved, load, loaded, evaluation, evaluated, end, error ..."),
+    profile=words("Profile", "Profile of config/training_log_profiles.yaml that read the line."),
+    time_us=count("Time", "Time of the line since 1970.", blank=_NO_CLOCK, unit="us"),
+    before_us=count(
+        "Before", "Last time in an earlier line, since 1970.", blank="no earlier line has a clock", unit="us"
+    ),
+    step=count("Step", "Number of the step.", blank=_NOT_TOLD),
+    total=count("Last step", "Last step that is planned.", blank=_NOT_TOLD),
+    span_us=count("Duration", "A duration that the line names.", blank=_NOT_TOLD, unit="us"),
+    span_kind=words("Duration of", "mean, interval, one or total time of steps, or own: of the event.", _NOT_TOLD),
+    rank=count("Rank", "Rank of the process.", blank=_NOT_TOLD),
+    text=words("Text", "Cause of an error, or id of a job.", "the event has neither"),
+)
+TRAINING_LOG_LINES = table(
+    "training_log_lines",
+    "Lines of training logs by what they told.",
+    log=text("Log", "Name of the log."),
+    code=words("Code", "lines: all that are not blank; otherwise what they told."),
+    rows=count("Lines", "Lines with this code.", unit="lines"),
+    first_lines=text("First", "Numbers of the first lines.", "there is none"),
+    sentence=words("Meaning", "The code in words."),
+)
+
+TABLES = (RUNTIME_AGREEMENT, SIZE_UNIT, NODE_LOG_LINES, TRAINING_LOG_LINES)
 # What a trace has where its format gives it; analyses ask for it by name (ttf.analyses.declaration.PRODUCTS).
 OF_TRACES = (
     JOBS,
@@ -291,4 +322,5 @@ OF_TRACES = (
     EXPOSURE,
     NODE_ERRORS,
     NODE_LOG_WATCH,
+    TRAINING_EVENTS,
 )

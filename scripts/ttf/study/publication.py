@@ -18,6 +18,7 @@ SOURCES = (
     # The user's own files in config/ may name folders; config.yaml of the study has their content.
     *("config/README.md", "config/claims.yaml", "config/column_names.yaml", "config/config.yaml", "config/mappings"),
     *("config/node_log_rules.yaml", "config/outage_causes.yaml", "config/taxonomy.yaml"),
+    "config/training_log_profiles.yaml",
     *("config/thresholds.yaml", "config/traces.yaml"),
 )
 
@@ -54,9 +55,10 @@ def list_source_files() -> list[Path]:
 
 
 # Keys of the configuration and of a trace with paths, which may contain the name of a person.
-PATH_KEYS = ("analyses", "claims", "node_log_rules", "outage_causes", "taxonomy")
+PATH_KEYS = ("analyses", "claims", "node_log_rules", "outage_causes", "taxonomy", "training_log_profiles")
 TRACE_PATH_KEYS = (
-    *("files", "folder", "health_events", "log_tails", "loss_log", "node_events", "node_logs", "schema", "units"),
+    *("files", "folder", "health_events", "log_tails", "loss_log", "node_events", "node_logs", "schema"),
+    *("training_logs", "units"),
 )
 
 

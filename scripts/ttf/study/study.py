@@ -26,13 +26,14 @@ from ttf.raw.extra_tables import TABLES
 from ttf.study.configuration.claims import check_claims, load_claims
 from ttf.study.configuration.config import format_problems, resolve, stack_layers
 from ttf.study.configuration.documents import load_extended
+from ttf.study.configuration.log_profiles import load_log_profiles
 from ttf.study.configuration.log_rules import load_log_rules
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.model_features import find_risk_problems
 from ttf.study.configuration.registry_options import (
     add_option_parts,
     check_windows,
-    find_node_logs,
+    find_logs,
     find_option_file,
     find_option_tables,
 )
@@ -51,10 +52,10 @@ from ttf.study.study_analysis import SOURCES, StudyAnalysis, require_name
 from ttf.study.trace import Trace
 from ttf.study.trace_files import (
     find_downloads,
+    find_log_key,
     find_parts,
     find_raw_tables,
     find_unread_entries,
-    is_log_format,
     list_sample_files,
 )
 from ttf.study.watch import describe_missing_nodes, find_watch_problems
@@ -87,6 +88,9 @@ class Study:
         documents = load_extended(CHECKOUT / "config" / "outage_causes.yaml", self.config["outage_causes"])
         self.outage_rules = [rule for document in documents for rule in document["rules"]]
         self.log_rules = load_log_rules(CHECKOUT / "config" / "node_log_rules.yaml", self.config["node_log_rules"])
+        self.log_profiles = load_log_profiles(
+            CHECKOUT / "config" / "training_log_profiles.yaml", self.config["training_log_profiles"]
+        )
         entries = self.config["registry"]
         job_traces = [name for name, entry in entries.items() if self.formats[entry["format"]]["gives"] == "jobs"]
         with cache_listings():
@@ -128,7 +132,7 @@ class Study:
         undated_logs = (
             find_undated_logs(trace.name, trace.raw_files["logs"], trace.log_times)
             for trace in traces
-            if is_log_format(trace.format)
+            if find_log_key(trace.format) == "node_logs"
         )
         if problems := [*itertools.chain(*headers, *undated_logs)]:
             raise ConfigError("\n".join(problems))
@@ -165,8 +169,13 @@ class Study:
             outage_rules=self.outage_rules,
             schema=resolve_schema(name, entry, self._declarations[entry["format"]]),
             log_rules=self.log_rules,
+            log_profiles=self.log_profiles,
         )
-        trace.node_logs = find_node_logs(name, entry, format, trace.clock, paths)
+        trace.node_logs = find_logs("node_logs", name, entry, format, trace.clock, paths)
+        own_logs = find_log_key(format) == "training_logs"
+        trace.training_logs = (
+            files["logs"] if own_logs else find_logs("training_logs", name, entry, format, trace.clock, paths)
+        )
         return trace
 
     @property

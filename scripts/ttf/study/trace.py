@@ -15,7 +15,7 @@ from ttf.study.configuration.model_features import build_risk_options
 from ttf.study.configuration.registry_options import merge_infra_failures
 from ttf.study.recognition.first_lines import build_layouts, read_names
 from ttf.study.recognition.format_declarations import READING_KEYS, select_meaning
-from ttf.study.trace_files import get_disk_path, get_member, get_part_name, is_log_format
+from ttf.study.trace_files import find_log_key, get_disk_path, get_member, get_part_name
 from ttf.study.watch import parse_boots, parse_log_end, read_watch_options
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
@@ -29,6 +29,7 @@ class Trace:
     unread_entries: entry of its folders -> reason. sources: name -> path of a file besides the common tables, such as
     typed health events or the tails of logs. windows: the periods compared for drift. shares: number of jobs that
     share the work on its tables. node_logs: files of nodes' logs. log_rules: rules that pick errors from them.
+    training_logs: files of training runs' logs. log_profiles: patterns that read them.
     """
 
     name: str
@@ -48,6 +49,8 @@ class Trace:
     schema: str | None = field(repr=False)
     node_logs: list[str] = field(default_factory=list)
     log_rules: dict = field(default_factory=dict, repr=False)
+    training_logs: list[str] = field(default_factory=list)
+    log_profiles: dict = field(default_factory=dict, repr=False)
 
     @property
     def gives(self) -> str:
@@ -72,7 +75,9 @@ class Trace:
     def may_have_exposure(self) -> bool:
         """Return whether the exposure may only be known if the registry gives the number of units."""
         is_open = self.has_outages and self.format.get("exposure") is not False
-        return not self.has_exposure and (is_open or (is_log_format(self.format) and "nodes" not in self.entry))
+        return not self.has_exposure and (
+            is_open or (find_log_key(self.format) == "node_logs" and "nodes" not in self.entry)
+        )
 
     @property
     def absent_tables(self) -> dict[str, str]:
@@ -158,7 +163,7 @@ class Trace:
     @property
     def meaning(self) -> dict:
         """Return the mapping and the outcomes of the columns: see `select_meaning`; and the limits of logs."""
-        if not is_log_format(self.format):
+        if find_log_key(self.format) != "node_logs":
             return select_meaning(self.entry, self.format)
         watch = read_watch_options(self.entry, self.clock)
         return select_meaning(self.entry, self.format) | {"node_logs": self.log_limits} | watch
@@ -167,7 +172,9 @@ class Trace:
     def reader_options(self) -> dict[str, Any]:
         """Return the parameters of the rules that read raw tables."""
         logs = {"rules": self.log_rules, "times": self.log_times} | self.log_limits
-        entry = self.reading_options | ({"node_logs": logs} if is_log_format(self.format) else {})
+        options = {"node_logs": logs, "training_logs": self.training_log_options}
+        key = find_log_key(self.format)
+        entry = self.reading_options | ({key: options[key]} if key else {})
         return {"reader": self.format.get("reader"), "entry": entry, "schema": self.schema}
 
     @property
@@ -189,6 +196,12 @@ class Trace:
         """Return what the times in nodes' logs lack: zone, end_s and boots of LogOptions."""
         zone = self.entry.get("node_log_zone") or self.clock or "UTC"
         return {"zone": zone, "end_s": parse_log_end(self.entry), "boots": parse_boots(self.entry, zone)}
+
+    @property
+    def training_log_options(self) -> dict[str, Any]:
+        """Return the patterns of training logs, and the time zone of lines that name none."""
+        zone = self.entry.get("training_log_zone") or self.clock or "UTC"
+        return {"profiles": self.log_profiles, "zone": zone}
 
     @property
     def log_limits(self) -> dict[str, int]:
@@ -221,6 +234,7 @@ class Trace:
             "derive_attempts": ["events"],
             "derive_outages": ["placements"] if self.has_jobs else [],
             "derive_durations": duration_sources[self.gives],
+            "derive_training_events": [] if self.has_jobs else ["raw"],
             "derive_node_errors": ["jobs", "nodes", "placements", "exposure"],
             "derive_infra_durations": ["jobs", "attempts", "events", "outages"] if self.has_jobs else ["durations"],
         }
@@ -278,6 +292,7 @@ class Trace:
         outages = {"outages", "outage_records"} if self.has_outages else set()
         exposure = {"exposure"} if self.has_exposure else set()
         logs = {"node_errors", "node_log_watch", "node_log_lines"} if self.node_logs else set()
+        logs |= {"training_events", "training_log_lines"} if self.training_logs else set()
         return {"raw"} | durations | outages | exposure | jobs | optional | logs
 
     def find_file(self, name: str) -> str | None:

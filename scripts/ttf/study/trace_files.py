@@ -24,7 +24,9 @@ from ttf.study.recognition.entries import (
 # Logs are read in blocks, so only a wrong file is larger.
 NODE_LOG_MB = 1_000_000
 # Keys of an entry for files besides the tables; these files may lie in the trace's folder, with any ending.
-FILE_KEYS = ("health_events", "loss_log", "log_tails", "node_events", "node_logs", "units")
+FILE_KEYS = ("health_events", "loss_log", "log_tails", "node_events", "node_logs", "training_logs", "units")
+# Keys of an entry for logs, which are files or folders. Each is also a format: logs without another table.
+LOG_KEYS = ("node_logs", "training_logs")
 
 
 def get_tables(entry: dict, formats: dict) -> dict[str, dict]:
@@ -131,17 +133,23 @@ def get_part_name(folder: str) -> str:
 
 
 def is_log_format(format: dict) -> bool:
-    """Return whether the table of the format are logs of nodes."""
-    return any(spec["required"] and spec.get("beside") == "node_logs" for spec in format["tables"].values())
+    """Return whether the table of the format are logs."""
+    return find_log_key(format) is not None
 
 
-def find_log_files(trace: str, paths: Sequence[str], generated: Collection[str] = ()) -> list[str]:
-    """Return the files of nodes' logs, those in named folders too.
+def find_log_key(format: dict) -> str | None:
+    """Return the key of the registry for the logs that are the table of the format; None for any other format."""
+    keys = (spec.get("beside") for spec in format["tables"].values() if spec["required"])
+    return next((key for key in keys if key in LOG_KEYS), None)
 
-    generated: files that a rule writes, which may not exist yet. Raises ConfigError for other missing files, and for a
-    folder without a file.
+
+def find_log_files(trace: str, key: str, paths: Sequence[str], generated: Collection[str] = ()) -> list[str]:
+    """Return the files of logs, those in named folders too.
+
+    key: of LOG_KEYS. generated: files that a rule writes, which may not exist yet. Raises ConfigError for other missing
+    files, and for a folder without a file.
     """
-    label, files = f"registry.{trace}.node_logs", list[str]()
+    label, files = f"registry.{trace}.{key}", list[str]()
     for path in paths:
         if Path(path).is_dir():
             entries = [item for item in list_entries(path) if not is_ignored(item.name) and item.problem != "a folder"]
@@ -162,9 +170,9 @@ def find_keyed_tables(trace: str, entry: dict, tables: dict, generated: Collecti
     generated: files that a rule writes, which may not exist yet. Raises ConfigError for other missing files, and if
     `files` names such a table.
     """
-    if is_log_format({"tables": tables}):
-        paths = list_paths(entry, "node_logs") or [entry["folder"]]
-        return dict.fromkeys(tables, find_log_files(trace, paths, generated))
+    if key := find_log_key({"tables": tables}):
+        paths = list_paths(entry, key) or [entry["folder"]]
+        return dict.fromkeys(tables, find_log_files(trace, key, paths, generated))
     files_by_table = {table: list_paths(entry, spec["beside"]) for table, spec in tables.items() if "beside" in spec}
     for table, files in files_by_table.items():
         key = tables[table]["beside"]
@@ -202,8 +210,8 @@ def find_parts(trace: str, entry: dict, formats: dict) -> dict[str, dict[str, st
     if isinstance(entry.get("folder"), list):
         if multi_file_tables:
             raise ConfigError(f"{label}: in the format {entry['format']} each file is a part; put all into one folder.")
-        if is_log_format(formats[entry["format"]]):
-            raise ConfigError(f"{label}: name one folder, and all folders under registry.{trace}.node_logs.")
+        if key := find_log_key(formats[entry["format"]]):
+            raise ConfigError(f"{label}: name one folder, and all folders under registry.{trace}.{key}.")
         for folder in entry["folder"]:
             name = get_part_name(folder)
             if name in parts:

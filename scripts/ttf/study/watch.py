@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from ttf.study.configuration.documents import Problem
-from ttf.study.trace_files import is_log_format
+from ttf.study.trace_files import find_log_key
 
 DAY_S = 86_400
 
@@ -44,7 +44,7 @@ def find_watch_problems(
     keys = [key for key in ("nodes", "window_days") if key in entry]
     for key in keys:
         path = ("registry", name, key)
-        if key == "nodes" and is_log_format(format):
+        if key == "nodes" and find_log_key(format) == "node_logs":
             continue
         if not has_outages:
             yield Problem(path, f"needs outages, and this trace of the format {entry['format']} has none.")

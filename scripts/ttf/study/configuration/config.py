@@ -256,8 +256,9 @@ def _find_entry_problems(entry: dict, tables: list[str]) -> Iterator[Problem]:
         for table in [table for table in entry.get(key, {}) if table not in tables]:
             text = f"the format {entry['format']} has no such table{suggest_match(table, tables)} "
             yield Problem((key, table), text + f"Allowed here: {', '.join(tables)}.")
-    if text := describe_unknown_zone(entry.get("node_log_zone")):
-        yield Problem(("node_log_zone",), text)
+    for key in ("node_log_zone", "training_log_zone"):
+        if text := describe_unknown_zone(entry.get(key)):
+            yield Problem((key,), text)
     checks = [find_window_problems(entry)]
     checks += [find_mapping_problems(entry)] if entry["format"] in MAPPED_FORMATS else []
     checks += [find_zone_problems(entry)] if entry["format"] in (*MAPPED_FORMATS, "sacct") else []

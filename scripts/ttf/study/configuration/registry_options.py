@@ -35,23 +35,27 @@ def find_option_file(key: str, trace: str, entry: dict, format: dict, generated:
     return entry[key] if entry[key] in generated else require_file(entry[key], label)
 
 
-def find_node_logs(
-    trace: str, entry: dict, format: dict, clock: str | None, generated: Collection[str] = ()
-) -> list[str]:
-    """Return the files of nodes' logs that an entry names beside its tables; empty without the key.
+# Key of an entry for logs -> what they are compared with.
+LOG_PURPOSES = {"node_logs": "errors are compared", "training_logs": "training runs are joined"}
 
-    clock: time zone of the trace, None if its times count from an unknown origin. Raises ConfigError as
-    find_option_file and find_log_files.
+
+def find_logs(
+    key: str, trace: str, entry: dict, format: dict, clock: str | None, generated: Collection[str] = ()
+) -> list[str]:
+    """Return the files of logs that an entry names beside its tables; empty without the key.
+
+    key: of LOG_PURPOSES. clock: time zone of the trace, None if its times count from an unknown origin. Raises
+    ConfigError as find_option_file and find_log_files.
     """
-    label = f"registry.{trace}.node_logs"
-    paths = [] if is_log_format(format) else list_paths(entry, "node_logs")
+    label = f"registry.{trace}.{key}"
+    paths = [] if is_log_format(format) else list_paths(entry, key)
     if paths and format["gives"] != "jobs":
-        raise ConfigError(f"{label}: errors are compared with jobs, and the format {entry['format']} has no jobs.")
+        raise ConfigError(f"{label}: {LOG_PURPOSES[key]} with jobs, and the format {entry['format']} has no jobs.")
     if paths and clock is None:
         raise ConfigError(
             f"{label}: times of the trace count from an unknown origin, so no log can be compared with it."
         )
-    return find_log_files(trace, paths, generated)
+    return find_log_files(trace, key, paths, generated)
 
 
 def find_option_tables(trace: str, entry: dict, format: dict, generated: Collection[str] = ()) -> dict[str, list[str]]:

@@ -3,6 +3,7 @@
 Only the start of a plain file is read, once.
 """
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,11 +16,13 @@ from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.headers import RequestedColumn
 from ttf.raw.node_logs.layouts import Layout as LogLayout
 from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
+from ttf.raw.training_logs.first_lines import is_training_log
 from ttf.study.configuration.mapping import OUTAGE_KEYS
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.recognition.entries import format_listing, select_table_files
 from ttf.study.recognition.first_lines import (
+    MOST_BYTES,
     Layout,
     build_layouts,
     parse_names,
@@ -28,7 +31,7 @@ from ttf.study.recognition.first_lines import (
     show_name,
 )
 from ttf.study.recognition.format_declarations import READING_KEYS
-from ttf.study.trace_files import FILE_KEYS, get_tables, is_log_format
+from ttf.study.trace_files import FILE_KEYS, LOG_KEYS, find_log_key, get_tables, is_log_format
 
 # In a larger folder, only this many files are inspected here; loading the study checks all of them.
 MOST_FILES = 1_000
@@ -36,11 +39,12 @@ MOST_FILES = 1_000
 OUTAGE_COLUMNS = ("unit", "start", "end")
 # A missing table is compared with this many files.
 MOST_COMPARED = 50
-# A subfolder of which the first files are logs of nodes is a folder of logs.
+# A subfolder of which the first files are logs of one kind is a folder of logs.
 MOST_LOGS = 5
 # A file with this share of a table's columns is meant as that table, with a fault.
 NEAR_SHARE = 0.8
 RECIPES = "config/mappings"
+MOST_SETTINGS_BYTES = 1 << 22
 
 
 class Shape(NamedTuple):
@@ -98,6 +102,7 @@ class Folder:
     named_file: str | None = None
     subfolders: Sequence[str] = ()
     _heads: dict[str, bytes | None] = field(default_factory=dict, repr=False)
+    _log_keys: dict[str, str | None] = field(default_factory=dict, repr=False)
     _logs: dict[str, LogLayout | None] = field(default_factory=dict, repr=False)
 
     @property
@@ -115,32 +120,42 @@ class Folder:
             self._heads[file] = read_first_bytes(f"{self.path}/{file}")
         return self._heads[file]
 
-    def is_node_log(self, file: str, is_alone: bool = True) -> bool:
-        """Return whether a file is a log of nodes. is_alone: also if its times count from an unknown start."""
-        if file not in self._logs:
+    def find_log_key(self, file: str, is_alone: bool = True) -> str | None:
+        """Return the key of LOG_KEYS under which the file can be read; None if it is no log.
+
+        is_alone: also if it is a log of a node whose times count from an unknown start.
+        """
+        if file not in self._log_keys:
             head = self._read_head(file) if is_usable_name(file) else None
-            self._logs[file] = detect_layout(head) if head is not None else None
+            is_training = head is not None and is_training_log(head)
+            if file == self.named_file and head is not None and len(head) == MOST_BYTES and not is_training:
+                # A log may print its settings first.
+                is_training = is_training_log(read_first_bytes(f"{self.path}/{file}", MOST_SETTINGS_BYTES) or b"")
+            self._logs[file] = None if head is None or is_training else detect_layout(head)
+            self._log_keys[file] = "training_logs" if is_training else "node_logs" if self._logs[file] else None
         layout = self._logs[file]
-        return layout is not None and (is_alone or not layout.needs_boot)
+        return None if layout is not None and layout.needs_boot and not is_alone else self._log_keys[file]
 
     def describe_unread_forms(self) -> Iterator[str]:
         """Yield what files are that no format reads, and how to print them again."""
         for file in self.inspected_files[:MOST_COMPARED]:
-            if not self.is_node_log(file) and (words := describe_unread_form(self._read_head(file) or b"")):
+            if self.find_log_key(file) is None and (words := describe_unread_form(self._read_head(file) or b"")):
                 yield f"{show_name(file)}: {words}."
 
     @cached_property
-    def log_folders(self) -> list[str]:
-        """Return the subfolders of which the first files are logs of nodes."""
-        return [name for name in self.subfolders[:MOST_COMPARED] if self._is_log_folder(name)]
+    def log_folders(self) -> dict[str, list[str]]:
+        """Map each key of LOG_KEYS to the subfolders of which the first files are such logs."""
+        key_by_folder = {name: self._find_folder_key(name) for name in self.subfolders[:MOST_COMPARED]}
+        return {key: [name for name in key_by_folder if key_by_folder[name] == key] for key in LOG_KEYS}
 
-    def _is_log_folder(self, name: str) -> bool:
+    def _find_folder_key(self, name: str) -> str | None:
         try:
             files = sorted(item.name for item in (self.path / name).iterdir() if item.is_file())
         except OSError:
-            return False
+            return None
         files = [file for file in files if not is_ignored(file)][:MOST_LOGS]
-        return is_usable_name(name) and bool(files) and all(self.is_node_log(f"{name}/{file}") for file in files)
+        keys = {self.find_log_key(f"{name}/{file}") for file in files} if is_usable_name(name) else set()
+        return keys.pop() if len(keys) == 1 else None
 
     def count_columns(self, file: str, layout: Layout) -> int:
         """Return the number of the table's columns in this file's header; 0 if the file cannot be this table."""
@@ -262,22 +277,25 @@ def find_extra_tables(folder: Folder, shape: Shape) -> dict[str, list[str]]:
     }
 
 
-def match_logs(folder: Folder) -> tuple[list[str], list[str]]:
-    """Return (the logs of nodes in a folder that has nothing else, problems of its other files)."""
+LOG_WORDS = {"node_logs": "logs of nodes", "training_logs": "logs of training runs"}
+
+
+def match_logs(folder: Folder, key: str) -> tuple[list[str], list[str]]:
+    """Return (the logs in a folder that has nothing else, problems of its other files). key: of LOG_KEYS."""
     names = [folder.named_file] if folder.named_file else [name for name in folder.files if not is_ignored(name)]
-    logs = [name for name in names[:MOST_FILES] if folder.is_node_log(name)]
+    logs = [name for name in names[:MOST_FILES] if folder.find_log_key(name) == key]
     is_empty = {name: not (folder.path / name).stat().st_size for name in names[:MOST_FILES] if name not in logs}
     strays = [show_name(name) for name in is_empty if not is_empty[name]]
     if logs and strays:
         listing = format_listing(strays, 6)
-        return [], [f"no logs of nodes are {listing}; move them elsewhere, or name the one log you mean."]
-    return (names if logs else []) + ([] if folder.named_file or strays else folder.log_folders), []
+        return [], [f"no {LOG_WORDS[key]} are {listing}; move them elsewhere, or name the one log you mean."]
+    return (names if logs else []) + ([] if folder.named_file or strays else folder.log_folders[key]), []
 
 
-def find_node_logs(folder: Folder, shape: Shape) -> list[str]:
-    """Return the files and folders beside the tables of jobs that are logs of nodes."""
+def find_logs(folder: Folder, shape: Shape) -> dict[str, list[str]]:
+    """Map each key of LOG_KEYS to the files and folders beside the tables of jobs that are such logs."""
     if shape.declaration["gives"] != "jobs" or shape.entry_options.get("times", {}).get("format") == "seconds":
-        return []
+        return {key: [] for key in LOG_KEYS}
     extra_names = set(find_extra_files(shape, folder.files).values())
     layouts = [shape.layouts[table] for table in shape.declaration["tables"]]
     files = [
@@ -286,10 +304,12 @@ def find_node_logs(folder: Folder, shape: Shape) -> list[str]:
         if file not in extra_names
         and file != folder.named_file
         and not is_ignored(file)
-        and folder.is_node_log(file, is_alone=False)
+        and folder.find_log_key(file, is_alone=False) is not None
         and not any(layout.header and folder.count_columns(file, layout) for layout in layouts)
     ]
-    return files + folder.log_folders
+    return {
+        key: [file for file in files if folder.find_log_key(file) == key] + folder.log_folders[key] for key in LOG_KEYS
+    }
 
 
 def fit_shape(folder: Folder, shape: Shape) -> Fit:
@@ -297,8 +317,8 @@ def fit_shape(folder: Folder, shape: Shape) -> Fit:
     files: dict[str, list[str]] = {}
     missing_tables, problems = [], []
     for table, spec in shape.declaration["tables"].items():
-        if is_log_format(shape.declaration):
-            table_files, table_problems = match_logs(folder)
+        if key := find_log_key(shape.declaration):
+            table_files, table_problems = match_logs(folder, key)
         elif "beside" in spec:
             continue
         else:
@@ -372,7 +392,7 @@ def _match_all_files(folder: Folder, shape: Shape, table: str) -> tuple[list[str
     layout = shape.layouts[table]
     extra_names = set(find_extra_files(shape, folder.files).values())
     extra_names |= {file for files in find_extra_tables(folder, shape).values() for file in files}
-    extra_names |= set(find_node_logs(folder, shape))
+    extra_names |= {*itertools.chain(*find_logs(folder, shape).values())}
     candidates = select_table_files(shape.declaration["tables"][table], folder.files)
     candidates = [file for file in candidates if file not in extra_names]
     inspected = [folder.named_file] if folder.named_file else candidates[:MOST_FILES]

@@ -23,6 +23,7 @@ from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.recognition.entries import describe_expected_file, format_listing, select_table_files
 from ttf.study.recognition.first_lines import build_layouts, show_name
 from ttf.study.recognition.fits import (
+    LOG_WORDS,
     MOST_COMPARED,
     Fit,
     Folder,
@@ -31,13 +32,21 @@ from ttf.study.recognition.fits import (
     build_shapes,
     find_extra_files,
     find_extra_tables,
-    find_node_logs,
+    find_logs,
     fit_shape,
     list_folder,
     measure_column_share,
 )
 from ttf.study.recognition.format_declarations import READING_KEYS, load_formats
-from ttf.study.trace_files import FILE_KEYS, find_raw_tables, get_tables, is_log_format, list_paths, map_archives
+from ttf.study.trace_files import (
+    FILE_KEYS,
+    find_log_key,
+    find_raw_tables,
+    get_tables,
+    is_log_format,
+    list_paths,
+    map_archives,
+)
 
 TRACES = CHECKOUT / TRACES_FILE
 MOST_NEAREST = 3
@@ -100,8 +109,9 @@ def recognise(data: Path) -> RecognisedTrace:
     data_name = str(folder.named_file).partition(".")[0] if is_record_file else folder.path.resolve().name
     name = _choose_trace_name(data_name, entry, registry, formats)
     lines = [*_explain_fit(matching_fits[0]), *_explain_unread(folder, matching_fits[0], entry)]
-    if logs := find_node_logs(folder, matching_fits[0].shape):
-        lines.append(f"Logs of nodes: {format_listing([show_name(name) for name in logs])}.")
+    for key, logs in find_logs(folder, matching_fits[0].shape).items():
+        listing = format_listing([show_name(name) for name in logs])
+        lines += [f"{LOG_WORDS[key].capitalize()}: {listing}."] if logs else []
     return RecognisedTrace(entry["format"], name, entry, "\n".join(lines))
 
 
@@ -156,7 +166,7 @@ def _explain_unread(folder: Folder, fit: Fit, entry: Mapping) -> list[str]:
     if folder.named_file or not any("every" in tables[table] for table in entry.get("files", {})):
         return []
     used = {*_list_matched_files(fit), *find_extra_files(fit.shape, folder.files).values()}
-    used |= {*find_node_logs(folder, fit.shape)}
+    used |= {*itertools.chain(*find_logs(folder, fit.shape).values())}
     names = [show_name(file) for file in folder.files if file not in used and not is_ignored(file)]
     return [f"Not read: {format_listing(names)}. Their columns are not those of {format_listing(sorted(used), 3)}."]
 
@@ -218,8 +228,8 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
     path_by_key = find_extra_files(shape, folder.files)
     tables = shape.declaration["tables"]
     keyed_files = {} if is_log_format(shape.declaration) else _map_keys(shape, fit.files)
-    logs = find_node_logs(folder, shape)
-    other_files = {*logs, *path_by_key.values(), *itertools.chain(*keyed_files.values())}
+    logs = find_logs(folder, shape)
+    other_files = {*itertools.chain(*logs.values()), *path_by_key.values(), *itertools.chain(*keyed_files.values())}
     table_candidates = [file for file in folder.files if file not in other_files]
     files_by_table = {table: files for table, files in fit.files.items() if "beside" not in tables[table]}
     file_by_table = {
@@ -233,16 +243,18 @@ def _build_entry(folder: Folder, fit: Fit) -> dict:
         | {key: f"{path}/{file}" for key, file in path_by_key.items()}
         | {key: [f"{path}/{file}" for file in files] for key, files in keyed_files.items()}
         | _name_logs(folder, shape)
-        | ({"node_logs": [f"{path}/{name}" for name in logs]} if logs else {})
+        | {key: [f"{path}/{name}" for name in names] for key, names in logs.items() if names}
         | _select_options(folder, fit)
     )
 
 
 def _name_logs(folder: Folder, shape: Shape) -> dict[str, list[str]]:
     """Return the key of the logs that are the trace's only table, unless they are all files of the folder."""
-    names = [folder.named_file] if folder.named_file else ["", *folder.log_folders]
-    has_key = is_log_format(shape.declaration) and names != [""]
-    return {"node_logs": [f"{folder.path}/{name}".rstrip("/") for name in names]} if has_key else {}
+    key = find_log_key(shape.declaration)
+    if key is None:
+        return {}
+    names = [folder.named_file] if folder.named_file else ["", *folder.log_folders[key]]
+    return {key: [f"{folder.path}/{name}".rstrip("/") for name in names]} if names != [""] else {}
 
 
 def _map_keys(shape: Shape, files_by_table: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -271,8 +283,8 @@ def find_keyed_files(data: Path, entry: Mapping) -> dict[str, list[str]]:
     declaration = load_formats().get(str(entry.get("format")), {"tables": {}})
     if not any("beside" in spec for spec in declaration["tables"].values()):
         return {}
-    if is_log_format(declaration):
-        return {} if "node_logs" in entry or data.is_dir() else {"node_logs": [str(data)]}
+    if log_key := find_log_key(declaration):
+        return {} if log_key in entry or data.is_dir() else {log_key: [str(data)]}
     layouts = build_layouts({} if "schema" in declaration else {"mapping": {}}, declaration)
     folder, shape = list_folder(data), Shape(entry["format"], declaration, layouts)
     mapping = entry["mapping"] if isinstance(entry.get("mapping"), dict) else {}
@@ -322,7 +334,8 @@ def _explain_fit(fit: Fit) -> list[str]:
     """Return why the format fits, and which of its other tables exist."""
     shape = fit.shape
     if is_log_format(shape.declaration):
-        return [f"{shape.label}: logs of nodes: {format_listing([show_name(name) for name in fit.files['logs']])}."]
+        words = LOG_WORDS[find_log_key(shape.declaration) or ""]
+        return [f"{shape.label}: {words}: {format_listing([show_name(name) for name in fit.files['logs']])}."]
     table = next(table for table in shape.core_tables if table in fit.files)
     layout, file = shape.layouts[table], fit.files[table][0]
     if layout.first:
