@@ -248,7 +248,8 @@ def _writes_action(m: Numbers) -> Action | None:
     if m.value("actions.writes.gpu_hours", 0.0) <= 0:
         return None
     run = statement_rules.target(m)
-    evidence = f"From [ettr.assumed.checkpoint_write] (assumed) to [actions.writes.write_s], for one run on {run}."
+    source = "measured" if m.value("training.checkpoint_write_s", 0) else "assumed"
+    evidence = f"From [ettr.assumed.checkpoint_write] ({source}) to [actions.writes.write_s], for one run on {run}."
     note = join_parts("GPU-h per week of work", cost_text(m, "actions.writes.cost"))
     return Action("Make checkpoint writes faster", evidence, "[actions.writes.gpu_hours]", note, MODEL, "large-runs")
 

@@ -238,7 +238,7 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
             badge = "measured differs"
             if "ettr.measured_rate.scheduled_ettr" in m:
                 means += " With the measured MTTF it is [ettr.measured_rate.scheduled_ettr] of scheduled time."
-    means += " Checkpoint times are assumed."
+    means += _describe_habits(m)
     return Tile(
         *("ettr", title, _state(failures), f"[{key}]", time_base),
         interval=ci,
@@ -248,6 +248,22 @@ def ettr(m: Numbers, targets: Mapping) -> Tile:
         mini=None if badge == "measured" else mini_charts.scheduled_time_bar(m),
         target=_target_text(m, key, targets, name, words.share, ge),
     )
+
+
+_HABITS = {"checkpoint_interval": "checkpoint interval", "checkpoint_write": "write", "restart": "start-up"}
+
+
+def _describe_habits(m: Numbers) -> str:
+    """Say which checkpoint times logs of training runs tell, and which are assumed."""
+    measured = {name: bool(m.value(f"training.{name}_s", 0)) for name in _HABITS}
+    if not any(measured.values()):
+        return " Checkpoint times are assumed."
+    if all(measured.values()):
+        return " Checkpoint times are measured in [training.runs run]."
+    known, assumed = (
+        words.join_list([_HABITS[name] for name in _HABITS if measured[name] is is_known]) for is_known in (True, False)
+    )
+    return f" Measured in [training.runs run]: {known}; assumed: {assumed}."
 
 
 def failure_time(m: Numbers, inputs: Tables, trace_info: Mapping) -> Tile | None:

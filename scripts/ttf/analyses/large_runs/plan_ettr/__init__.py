@@ -173,6 +173,7 @@ ANALYSIS = Analysis(
     theme="large_runs",
     rank=10,
     needs=["durations_infra", "node_failure_rate", "mttf_by_gpus"],
+    uses=["training_summary"],
     # Jobs do not run on drives.
     applies=lambda trace: trace.has_jobs or trace.unit in ("node", "GPU"),
     settings={

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -67,10 +68,18 @@ LARGE_GPUS = 100_000
 _LOWEST, _HIGHEST = 1e-13, 10.0
 _STEPS = 60
 NEVER = "not reached even without failures"
+# Habit in training_summary.csv -> the assumption.
+HABIT_NAMES = {
+    "checkpoint_interval": "checkpoint interval",
+    "checkpoint_write": "checkpoint write",
+    "restart": "start-up",
+}
+FROM_LOGS = "logs of training runs"
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    settings, rates = inputs.settings.ettr, inputs["node_failure_rate"]
+    rates = inputs["node_failure_rate"]
+    settings, measured = replace_habits(inputs.settings.ettr, inputs)
     target = target_size(rate_row(rates), settings["target_gpus"])
     rate = node_rate(rates, inputs["mttf_by_gpus"])
     queue = queue_of(inputs.scan("durations_infra", DURATIONS), settings.get("queue_s"))
@@ -79,7 +88,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     ettr, outlook = plan_tables(rate, habits, sizes, settings["simulations"], settings["seed"], queue)
     ((gpus, nodes),) = rate.list_gpus_and_nodes([target])
     withheld = None if rate.bounds(gpus, nodes) else rate.why_not(nodes)
-    assumptions_table = assumptions(rates, habits[0], queue, target, inputs.unit, withheld)
+    assumptions_table = assumptions(rates, habits[0], queue, target, inputs.unit, withheld, measured)
     mitigations = mitigation_table(rate, habits[0], sizes)
     if price := inputs.settings.prices.get("price_per_gpu_hour"):
         cost = pl.col("gpu_hours_saved_per_productive_week") * price
@@ -89,6 +98,22 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
         "ettr_assumptions": assumptions_table,
         "ettr_contour": ettr_contour(rate, habits[0], target),
     }
+
+
+def replace_habits(settings: Mapping, inputs: Inputs) -> tuple[Mapping, dict[str, int]]:
+    """Return the settings with the habits that logs of training runs tell, and how many runs tell each assumption.
+
+    A measured checkpoint interval is the first one, which the page plans with.
+    """
+    if "training_summary" not in inputs:
+        return settings, {}
+    row = inputs["training_summary"].row(0, named=True)
+    told = {name: round(row[f"{name}_s"]) for name in HABIT_NAMES if row[f"{name}_s"]}
+    changes: dict = {f"{name}_s": told[name] for name in ("checkpoint_write", "restart") if name in told}
+    if (interval := told.get("checkpoint_interval", 0)) > 0:
+        others = (value for value in settings["checkpoint_intervals_s"] if value != interval)
+        changes["checkpoint_intervals_s"] = [interval, *others]
+    return {**settings, **changes}, {HABIT_NAMES[name]: row["runs"] for name in told}
 
 
 def queue_of(runs: Frame, configured: float | None) -> dict:
@@ -152,8 +177,11 @@ def assumptions(
     target_gpus: int,
     size_unit: SizeUnit = GPU,
     withheld: str | None = None,
+    measured: Mapping[str, int] = MappingProxyType({}),
 ) -> pl.DataFrame:
     """Return the assumptions of a plan, a row each, with their source: the trace or the configuration.
+
+    measured: assumption -> number of training runs that tell it.
 
     The source of the failure rate is its basis. rates: node_failure_rate.csv. queue: of `queue_of`. size_unit: unit of
     the trace's job sizes, used for the size of the run. withheld: why the failure rate cannot plan it.
@@ -171,9 +199,12 @@ def assumptions(
         ("GPUs of a node", rate["node_gpus"] if size_unit == GPU else None, "GPUs", None, node_gpus_from),
         ("size of the run", target_gpus, "nodes" if rate["node_gpus"] is None else f"{size_unit}s", None, configured),
         ("work of the run", habit.productive_s, "s", None, configured),
-        ("checkpoint interval", habit.interval_s, "s", None, configured),
-        ("checkpoint write", habit.write_s, "s", None, configured),
-        ("start-up", habit.restart_s, "s", None, configured),
+        *(
+            (name, amount, "s", measured.get(name), FROM_LOGS if name in measured else configured)
+            for name, amount in zip(
+                HABIT_NAMES.values(), (habit.interval_s, habit.write_s, habit.restart_s), strict=True
+            )
+        ),
         ("queue", queue["value"], "s", queue.get("n"), queue["source"]),
         ("queue, low", queue.get("low"), "s", queue.get("n"), "the same waits: 90% CI of their mean"),
         ("queue, high", queue.get("high"), "s", queue.get("n"), "the same waits: 90% CI of their mean"),
