@@ -28,6 +28,7 @@ from ttf.study.recognition.first_lines import MOST_BYTES, build_layouts, find_wr
 from ttf.study.recognition.format_declarations import read_schema_text
 from ttf.study.recognition.recognise import find_keyed_files, format_configuration, recognise
 from ttf.study.study import Study
+from ttf.study.trace_files import LOG_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 REGISTRY = load_yaml(ROOT / "config" / "traces.yaml")
@@ -37,7 +38,7 @@ ENTRIES = {name: {"format": name} for name in FORMATS} | {"table": {key: EAGLE[k
 OUTAGES_MAPPING = {"unit": "unit", "start": "start", "end": "end"}
 ENTRIES["outages"] = {"format": "outages", "mapping": OUTAGES_MAPPING, "times": {"format": "epoch"}}
 # Logs of nodes have no header.
-LAYOUTS = {name: build_layouts(ENTRIES[name], FORMATS[name]) for name in FORMATS if name != "node_logs"}
+LAYOUTS = {name: build_layouts(ENTRIES[name], FORMATS[name]) for name in FORMATS if name not in LOG_KEYS}
 SMALL = {"pai2020": 1000, "philly": 300, "sacct": 300}
 HELIOS = LAYOUTS["helios"]["log"]
 
@@ -101,7 +102,11 @@ def test_a_sample(name, tmp_path):
     match = recognise(folder)
     assert (match.format, match.name) == (name, "trace")
     files = FORMATS[name]["sample"]["files"]
-    extra_keys = {key: f"{folder}/{file}" for key, file in files.items() if key not in LAYOUTS[name]}
+    others = {key: names for key, names in files.items() if key not in LAYOUTS[name]}
+    extra_keys = {
+        key: f"{folder}/{names}" if isinstance(names, str) else [f"{folder}/{file}" for file in names]
+        for key, names in others.items()
+    }
     for table, spec in FORMATS[name]["tables"].items():
         if "beside" in spec:
             extra_keys[spec["beside"]] = [f"{folder}/{file}" for file in files[table]]

@@ -1,6 +1,6 @@
-"""Synthetic Slurm accounting: two dumps of `sacct -P`, health events, node events and a kernel log.
+"""Synthetic Slurm accounting: two dumps of `sacct -P`, health and node events, logs of the kernel and of training.
 
-sample_events.py draws the events of nodes, sample_logs.py the log.
+sample_events.py draws the events of nodes, sample_logs.py the log, sample_training.py writes logs of training runs.
 
 The nodes of the cluster fail at a given rate. The mix of sizes and states follows RSC-1 (Kokolis et al., HPCA 2025):
 most jobs have a GPU or a node, jobs of 256 GPUs and more take most of the GPU time. Some hundred nodes are simulated
@@ -58,11 +58,12 @@ from samples.draws import (
     spread_probabilities,
     staged_files,
 )
-from samples.sacct import sample_events, sample_logs
+from samples.sacct import sample_events, sample_logs, sample_training
 from samples.sacct.sample_cluster import HIGH, LOW, NODE_GPUS, NORMAL, Cluster, Failure, Jobs, Run
 
 FILES = {"record_a": "2025-a.txt", "record_b": "2025-b.txt", "health_events": "health_events.csv"}
 FILES |= {"node_events": "node_events.txt", "cluster_events": "cluster_events.txt", "node_logs": "kernel.log"}
+FILES |= {name: name for name in sample_training.LOGS}
 COLUMNS = (
     "JobIDRaw", "JobID", "Cluster", "User", "Account", "Partition", "QOS", "State", "ExitCode", "DerivedExitCode",
     "Submit", "Eligible", "Start", "End", "ElapsedRaw", "Suspended", "TimelimitRaw", "NNodes", "NodeList", "ReqTRES",
@@ -371,10 +372,12 @@ def write_sample(folder: Path, jobs: int = 3_000, seed: int = 2025, hazard: Haza
     tables["node_logs"] = sample_logs.kernel_log(
         np.random.default_rng([seed, 3]), runs, job_plan.user.tolist(), failures, events, nodes, FIRST_S, END_S
     )
+    job_ids = [number for number, _ in job_plan.job_id]
+    tables |= sample_training.training_logs(runs, job_plan.jobs.gpus, job_ids, END_S)
     with staged_files(folder, FILES) as files:
         for name, lines in tables.items():
             files[name].write(("\n".join(lines) + "\n").encode())
-    return {name: len(lines) - (name != "node_logs") for name, lines in tables.items()}
+    return {name: len(lines) - (not name.endswith(("_logs", ".log"))) for name, lines in tables.items()}
 
 
 def simulate_outages(

@@ -1,0 +1,76 @@
+"""The logs of training runs in the Slurm sample: their account finds the classes that were planted."""
+
+import numpy as np
+import polars as pl
+import pytest
+from study_runs import ROOT
+from ttf.raw.training_logs.profiles import Profiles
+from ttf.raw.training_logs.reader import read_rows
+from ttf.records.training_jobs import join_jobs
+from ttf.records.training_runs import find_logs_of_events, name_runs
+from ttf.stats.training_time import account_run
+from ttf.study.configuration.log_profiles import load_log_profiles
+
+SIZE, SEED = 4_000, 2025
+PROFILES = Profiles.from_options(load_log_profiles(ROOT / "config" / "training_log_profiles.yaml"))
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Return (log -> its job, lines and seconds by class, accounts by name of the run, Join)."""
+    import sys
+
+    sys.path.insert(0, str(ROOT / "tools/bench"))
+    from samples.sacct import sample, sample_training
+
+    plan, nodes = sample.plan(SIZE, SEED), sample.node_count(SIZE)
+    failures, _ = sample.node_failures(np.random.default_rng([SEED, 1]), nodes, sample.Hazard())
+    runs = sample.simulate_runs(plan, nodes, failures)
+    ids, gpus = [number for number, _ in plan.job_id], plan.jobs.gpus
+    logs = sample_training.plan_logs(runs, gpus, ids, sample.END_S)
+    folder = tmp_path_factory.mktemp("training")
+    for name, (_, lines, _) in logs.items():
+        (folder / name).write_text("\n".join(lines) + "\n")
+    events = find_logs_of_events(pl.concat(read_rows(folder / name, PROFILES, "UTC") for name in logs))
+    outcomes = {"COMPLETED": "success", "NODE_FAIL": "failure", "FAILED": "failure"}
+    attempts = pl.DataFrame(
+        [
+            {"job_id": str(ids[run.job]), "start_s": run.start_s, "end_s": run.end_s, "state": run.state}
+            | {"outcome": outcomes.get(run.state, "cancelled"), "gpu_milli": 1000 * gpus[run.job]}
+            for run in sorted(runs, key=lambda run: (run.job, run.number))
+        ]
+    )
+    submits = {run.job: run.submit_s for run in reversed(runs)}
+    jobs = pl.DataFrame([{"job_id": str(ids[job]), "submit_s": submits[job], "user": "u"} for job in submits])
+    join = join_jobs(events, attempts, jobs)
+    return logs, {name: account_run(run) for name, run in name_runs(events).items()}, join
+
+
+def test_the_planted_classes_come_out(planted):
+    logs, runs, _ = planted
+    assert [*runs] == [*logs]
+    for name, (_, _, truth) in logs.items():
+        seconds = {label: time / 1e6 for label, time in runs[name].time_us.items() if time}
+        # The scheduler's delay of a requeue is down time here, and part of the queue there.
+        for label in {*seconds, *truth} - {"queued", "down"}:
+            assert seconds.get(label, 0) == pytest.approx(truth.get(label, 0), abs=0.01 * sum(truth.values())), label
+        assert runs[name].wall_us / 1e6 == pytest.approx(sum(truth.values()), rel=1e-6)
+    assert runs["train-a.log"].time_us["stalled"] / 1e6 == pytest.approx(1_800, rel=0.02)
+
+
+def test_each_log_is_joined_with_its_job(planted):
+    logs, runs, join = planted
+    for name, (job, _, _) in logs.items():
+        assert {time.attempt.job for time in runs[name].attempts} == {str(job)}
+    assert join.counts["joined_by"] == "job id or time and GPUs"
+    assert join.counts["logs_without_job"] == 0
+
+
+def test_causes_and_the_slow_node(planted):
+    _, runs, _ = planted
+    interrupted = [time.attempt for run in runs.values() for time in run.attempts if not time.attempt.ends_well]
+    assert interrupted
+    assert {attempt.cause for attempt in interrupted} == {"NODE_FAIL"}
+    ((_, before, after),) = [change for time in runs["train-c.log"].attempts for change in time.changes]
+    assert after / before == pytest.approx(1.25, rel=0.01)
+    assert not [change for name in ("train-a.log", "train-b.log") for t in runs[name].attempts for change in t.changes]
