@@ -51,14 +51,10 @@ def test_an_engineer_with_one_csv(tmp_path):
     ended = csv_traces.write_runs(folder / "runs.csv")
     printed = type_command(folder, *ttf_command(folder, "report", "runs.csv"))
     drafted = """\
-runs.csv: no known format. Drafted for the format table from its header and 5,000 rows:
-  job_id: run_id (differs in each row)
-  status: state (success: succeeded; failure: failed; cancelled: cancelled; running: running)
+runs.csv: no known format; drafted as a table of jobs from its header and 5,000 rows:
+  job_id: run_id; start: created_at; end: finished_at; user: owner; gpus: gpus
+  status: state (success: succeeded 3,282; failure: failed 1,313; cancelled: cancelled 396; running: running 9)
   submit: created_at (also start, so no waits are computed)
-  start: created_at
-  end: finished_at
-  user: owner
-  gpus: gpus
 """
     assert drafted in printed
     assert "study runs; its configuration, to be kept and edited: results/studies/runs/study.yaml" in printed
