@@ -27,10 +27,10 @@ CUT = "the log ends before the run does"
 
 @dataclass
 class AttemptTime:
-    """seconds by class of an attempt, in microseconds; gap: those from its end to the start of the next one.
+    """Time of an attempt by class, in microseconds; gap_us: that from its end to the start of the next one.
 
-    steps: steps done; kept_steps: those that no later attempt repeats; lost_steps: the others. level_us: median time of
-    a step. changes: (step, time of a step before, after) at which its time changed for good.
+    kept_steps: steps that no later attempt repeats; lost_steps: the others. changes: (step, time of a step before,
+    after) at which its time changed for good.
     """
 
     attempt: Attempt
