@@ -21,6 +21,8 @@ from ttf.analyses.declaration import PRICE_KEYS, PRODUCTS
 from ttf.engine.checkout import CHECKOUT, find_workflow_file, name_workflow_file
 from ttf.engine.contract import Table, list_types
 from ttf.engine.errors import StudyError
+from ttf.page.replication.scorecard import match_traces, read_claims
+from ttf.page.replication.study_tables import list_cell_tables, list_study_traces, merge_layouts
 from ttf.page.results_tables import load_all_contracts
 from ttf.raw.extra_tables import TABLES
 from ttf.study.configuration.claims import check_claims, load_claims
@@ -120,7 +122,9 @@ class Study:
         self._analysis_by_table = {table: name for name, analysis in self.analyses.items() for table in analysis.tables}
         self.measured_resources = resources.add_analysis_costs(self.measured_resources, declarations)
         self.claim_files = [(str(CHECKOUT / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
-        self.claims = [claim for path, label in self.claim_files for claim in self._load_checked_claims(path, label)]
+        documents = [self._load_checked_claims(path, label) for path, label in self.claim_files]
+        self.claims = read_claims(documents)
+        self.study_tables = merge_layouts(documents)
         ids = Counter(claim["id"] for claim in self.claims)
         if duplicate_ids := sorted(name for name, count in ids.items() if count > 1):
             raise ConfigError(f"claims: {', '.join(duplicate_ids)}: several findings share this id; give each its own.")
@@ -137,10 +141,10 @@ class Study:
         if problems := [*itertools.chain(*headers, *undated_logs)]:
             raise ConfigError("\n".join(problems))
 
-    def _load_checked_claims(self, path: str, label: str) -> list[dict]:
-        claims = load_claims(path, label)["claims"]
-        check_claims(claims, self.tables, label)
-        return claims
+    def _load_checked_claims(self, path: str, label: str) -> dict:
+        document = load_claims(path, label)
+        check_claims(document, self.tables, label)
+        return document
 
     def _make_trace(self, name: str, entry: dict, job_traces: list[str]) -> Trace:
         format, formats = self.formats[entry["format"]], self.formats
@@ -346,16 +350,27 @@ class Study:
         options = {"clock": trace.clock, "failure_words": trace.outcomes.get("failure", [])}
         return trace.description | options | {"targets": self.config["targets"]}
 
+    @property
+    def datasets(self) -> dict[str, list[str]]:
+        """Map each trace of the study to the data sets whose published findings apply to it."""
+        return {name: self.traces[name].datasets for name in self.names}
+
     def find_claim_tables(self) -> dict[str, dict[str, str]]:
-        """Map each trace to the tables that claims compare: table -> path."""
+        """Map each trace to the tables that claims, and cells of published tables, compare: table -> path."""
+        tables = [
+            (trace, claim["quantity"]["table"])
+            for claim in self.claims
+            if "table" in claim.get("quantity", {})
+            for traces in match_traces(claim, self.datasets)
+            for trace in traces
+        ]
+        for key, layouts in self.study_tables.items():
+            traces = list_study_traces(key, self.claims, self.datasets)
+            tables += [(trace, table) for trace in traces for table in list_cell_tables(layouts)]
         paths: dict[str, dict[str, str]] = {}
-        for claim in self.claims:
-            quantity = claim.get("quantity", {})
-            traces = [claim["trace"], *quantity.get("also", [])] if "table" in quantity else []
-            if set(traces) <= set(self.names):
-                for trace in traces:
-                    if path := self.find_file(trace, quantity["table"]):
-                        paths.setdefault(trace, {})[quantity["table"]] = path
+        for trace, table in tables:
+            if path := self.find_file(trace, table):
+                paths.setdefault(trace, {})[table] = path
         return paths
 
     def select_external_folders(self, names: Iterable[str]) -> list[str]:

@@ -117,6 +117,11 @@ class Trace:
         return self.entry.get("synthetic", False)
 
     @property
+    def datasets(self) -> list[str]:
+        """Return the data sets whose published findings apply: its own name, that in the registry, its format."""
+        return [*dict.fromkeys((self.name, self.entry.get("dataset", self.name), self.entry["format"]))]
+
+    @property
     def strata(self) -> list[str]:
         return self.format.get("strata", STRATA_OF_JOBS)
 
@@ -311,9 +316,10 @@ class Trace:
     @property
     def description(self) -> dict[str, Any]:
         """Return what the report says about the trace."""
-        keys = ("format", "title", "source", "licence", "citation", "note")
+        keys = ("format", "title", "source", "licence", "citation", "note", "fitted")
         return {key: self.entry[key] for key in keys if key in self.entry} | {
             "synthetic": self.synthetic,
+            "datasets": self.datasets,
             "parts": len(self.parts),
             "unit": self.unit,
             "subject": self.subject,

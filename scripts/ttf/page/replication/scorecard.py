@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 import polars as pl
@@ -14,7 +14,8 @@ from ttf.stats.large_runs.ettr import Plan, daly_young_interval_s, ettr_combined
 
 NOT_RUN, NOT_COMPUTABLE, SUSPECT = "not run", "not computable", "suspect in the source"
 REPRODUCED, DIFFERS = "reproduced", "differs"
-VERDICTS = (REPRODUCED, DIFFERS, SUSPECT, NOT_COMPUTABLE, NOT_RUN)
+# Printed of another cluster, so the numbers may differ.
+OTHER_CLUSTER = "another cluster"
 
 # Node size of the clusters whose printed rates are checked against their printed times.
 GPUS_PER_NODE = 8
@@ -25,6 +26,8 @@ _COUNTS = ("n", "ended", "jobs", "rows_read")
 
 # (trace, table) -> the table, or None if the trace has none.
 Tables = Callable[[str, str], pl.DataFrame | None]
+# Trace of the study -> its data sets: its name, that of its registry entry, its format.
+Datasets = Mapping[str, Collection[str]]
 
 
 class NotComputable(Exception):
@@ -102,39 +105,75 @@ def sum_printed(parts: Sequence[float], whole: float | None = None) -> float:
     return float(total if whole is None else total / Decimal(str(whole)))
 
 
-def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
-    """Return SCORECARD: one row per claim, in order.
+def read_claims(documents: Sequence[Mapping]) -> list[dict]:
+    """Return the claims of documents, each with its source: `source` (title), `source_key`, year and `beside`."""
+    claims = []
+    for document in documents:
+        for claim in document["claims"]:
+            source = document["sources"][claim["source"]]
+            source = {"title": source} if isinstance(source, str) else source
+            claims.append(
+                claim
+                | {"source_key": claim["source"], "source": source["title"]}
+                | {"year": source.get("year"), "beside": source.get("beside", [])}
+            )
+    return claims
 
-    published, computed and tolerance are in the unit of the claim; computed is blank unless the trace is in the study
-    and allows it, or it follows from printed numbers alone. verdict: reproduced (|computed - published| <= tolerance,
-    or on the right side of a bound), differs (the note states the difference), suspect in the source (with reason and
-    comparison), not computable (the note states what is missing), not run (the trace is not in the study).
+
+def match_traces(claim: Mapping, study: Datasets) -> list[list[str]]:
+    """Return the traces that a claim is compared with: each of its data set, with one of each pooled data set.
+
+    Without a trace of its data set, those of a format in `beside` of its source.
     """
-    rows = []
-    for claim in claims:
-        missing_traces = [trace for trace in claim_traces(claim) if trace not in study]
+    first, *pooled = ([trace for trace, datasets in study.items() if name in datasets] for name in claim_datasets(claim))
+    if not first and not pooled:
+        first = [trace for trace, datasets in study.items() if {*claim.get("beside", ())} & {*datasets}]
+    return [[trace, *(traces[0] for traces in pooled)] for trace in first] if all(pooled) else []
+
+
+def claim_datasets(claim: Mapping) -> list[str]:
+    """Return the data sets whose tables a claim needs: its own, and those pooled with it."""
+    return [claim["of"], *claim.get("quantity", {}).get("also", [])]
+
+
+def scorecard(claims: Sequence[Mapping], study: Datasets, tables: Tables) -> pl.DataFrame:
+    """Return SCORECARD: for each claim, in order, a row per trace that it is compared with, or one without any.
+
+    published, computed and tolerance are in the unit of the claim; computed is blank unless a trace of the data set is
+    in the study and allows it, or it follows from printed numbers alone. verdict: reproduced (|computed - published| <=
+    tolerance, or on the right side of a bound), differs (the note states the difference), suspect in the source (with
+    reason and comparison), another cluster (the trace is not of the data set), not computable (the note states what is
+    missing), not run (no trace of the data set is in the study).
+    """
+    return SCORECARD.frame([row for claim in claims for row in _score_claim(claim, study, tables)])
+
+
+def _score_claim(claim: Mapping, study: Datasets, tables: Tables) -> Iterator[dict]:
+    groups = match_traces(claim, study)
+    common = {**claim, "dataset": claim["of"], "trace": claim["of"]}
+    if not groups and "missing" not in claim and "table" in claim["quantity"]:
+        known = {name for datasets in study.values() for name in datasets}
+        missing = [name for name in claim_datasets(claim) if name not in known]
+        verb = "is" if len(missing) == 1 else "are"
+        yield {**common, "verdict": NOT_RUN, "note": f"{', '.join(missing)} {verb} not in this study"}
+        return
+    for traces in groups or [[claim["of"]]]:
+        row = {**common, "trace": traces[0]}
         if "missing" in claim:
-            outcome = {"verdict": NOT_COMPUTABLE, "note": claim["missing"]}
-        elif missing_traces and "table" in claim["quantity"]:
-            verb = "is" if len(missing_traces) == 1 else "are"
-            outcome = {"verdict": NOT_RUN, "note": f"{', '.join(missing_traces)} {verb} not in this study"}
+            yield row | {"verdict": NOT_COMPUTABLE, "note": claim["missing"]}
         else:
-            outcome = _check_claim(claim, tables)
-        rows.append({**claim, **outcome})
-    return SCORECARD.frame(rows)
+            row |= _check_claim(claim, traces, tables)
+            is_other = traces[0] in study and claim["of"] not in study[traces[0]] and "table" in claim["quantity"]
+            is_compared = is_other and "computed" in row
+            yield row | ({"verdict": OTHER_CLUSTER, "note": f"printed of {claim['of']}"} if is_compared else {})
 
 
-def claim_traces(claim: Mapping) -> list[str]:
-    """Return the traces whose tables a claim needs: its own, and those pooled with it."""
-    return [claim["trace"], *claim.get("quantity", {}).get("also", [])]
-
-
-def _check_claim(claim: Mapping, tables: Tables) -> dict:
+def _check_claim(claim: Mapping, traces: Sequence[str], tables: Tables) -> dict:
     """Return the verdict on a claim from the tables of its traces, or from printed numbers alone."""
     query, n = claim["quantity"], None
     try:
         if "table" in query:
-            computed, n = compute_quantity(_read_tables(claim, tables), query)
+            computed, n = compute_quantity(_read_tables(query["table"], traces, tables), query)
         elif "projection" in query:
             computed = projected_mttf_h(**query["projection"])
         elif "arithmetic" in query:
@@ -146,9 +185,7 @@ def _check_claim(claim: Mapping, tables: Tables) -> dict:
     return _verdict_cells(claim, computed, n)
 
 
-def _read_tables(claim: Mapping, tables: Tables) -> pl.DataFrame:
-    name = claim["quantity"]["table"]
-    traces = claim_traces(claim)
+def _read_tables(name: str, traces: Sequence[str], tables: Tables) -> pl.DataFrame:
     table_by_trace = {trace: table for trace in traces if (table := tables(trace, name)) is not None}
     if missing_traces := [trace for trace in traces if trace not in table_by_trace]:
         verb = "has" if len(missing_traces) == 1 else "have"
@@ -171,7 +208,7 @@ def _verdict_cells(claim: Mapping, computed: float, n: int | None) -> dict:
     return {"computed": computed, "n": n, "verdict": REPRODUCED if agrees else DIFFERS, "note": explanation}
 
 
-def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
+def implied_counts(claims: Sequence[Mapping], study: Datasets, tables: Tables) -> pl.DataFrame:
     """Return IMPLIED_N: for every printed pair of r and p, the implied and the actual number of points.
 
     n_low, n_high: the range that rounding allows (see `ttf.page.replication.implied_n`). verdict: agrees, differs, not
@@ -185,27 +222,30 @@ def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tabl
     rows = []
     for claim in paired:
         r, p = claim["printed"]["r"], claim["printed"]["p"]
-        n_in_data = None
-        if claim["trace"] in study and (table := tables(claim["trace"], claim["quantity"]["table"])) is not None:
-            matching = _select_rows(table, claim["quantity"].get("where", {}))
-            n_in_data = matching["n"].item() if matching.height == 1 else None
-        row = {name: claim.get(name) for name in IMPLIED_N.columns}
-        row |= {"printed_r": r, "printed_p": p, "n_in_data": n_in_data}
-        try:
-            low, best, high = implied_n(r, p)
-        except ValueError as error:
-            rows.append(row | {"verdict": "malformed", "note": str(error)})
-            continue
-        row |= {"n_low": low, "n_best": best, "n_high": high}
         other_ids = [name for name in ids_by_pair[claim["source"], r, p] if name != claim["id"]]
-        if low is None and high is None and best is None:
-            row |= {"verdict": "impossible", "note": "no number of points gives this r with this p"}
-        elif other_ids:
-            row |= {"verdict": "identical", "note": f"the same r and p, digit for digit, as {', '.join(other_ids)}"}
-        elif n_in_data is None:
-            row |= {"verdict": NOT_RUN, "note": f"{claim['trace']} is not in this study"}
-        else:
-            agrees = (low or 0) <= n_in_data <= (high or n_in_data)
-            row |= {"verdict": "agrees" if agrees else DIFFERS, "note": None}
-        rows.append(row)
+        for traces in match_traces(claim, study) or [[claim["of"]]]:
+            n_in_data = None
+            if traces[0] in study and (table := tables(traces[0], claim["quantity"]["table"])) is not None:
+                matching = _select_rows(table, claim["quantity"].get("where", {}))
+                n_in_data = matching["n"].item() if matching.height == 1 else None
+            row = {name: claim.get(name) for name in IMPLIED_N.columns} | {"dataset": claim["of"], "trace": traces[0]}
+            row |= {"printed_r": r, "printed_p": p, "n_in_data": n_in_data}
+            rows.append(row | _judge_pair(r, p, n_in_data, other_ids, claim["of"]))
     return IMPLIED_N.frame(rows)
+
+
+def _judge_pair(r: str, p: str, n_in_data: int | None, other_ids: Sequence[str], dataset: str) -> dict:
+    """Return the implied numbers of points of a printed pair, the verdict and the note."""
+    try:
+        low, best, high = implied_n(r, p)
+    except ValueError as error:
+        return {"verdict": "malformed", "note": str(error)}
+    cells = {"n_low": low, "n_best": best, "n_high": high}
+    if low is None and high is None and best is None:
+        return cells | {"verdict": "impossible", "note": "no number of points gives this r with this p"}
+    if other_ids:
+        return cells | {"verdict": "identical", "note": f"the same r and p, digit for digit, as {', '.join(other_ids)}"}
+    if n_in_data is None:
+        return cells | {"verdict": NOT_RUN, "note": f"{dataset} is not in this study"}
+    agrees = (low or 0) <= n_in_data <= (high or n_in_data)
+    return cells | {"verdict": "agrees" if agrees else DIFFERS, "note": None}

@@ -6,7 +6,7 @@ Pandoc both render. The rest is HTML by report/blocks.html, which renderers pass
 
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +33,7 @@ from ttf.page.render.references import resolve_references
 from ttf.page.report import all_numbers, quality_lines, quality_tables
 from ttf.page.report.blocks import Blocks, count_blocks, macros, raw_block
 from ttf.page.report.citation import Citation
-from ttf.page.report.scorecard_section import TraceFindings
+from ttf.page.report.published_studies import PublishedStudy, describe_comparison
 
 _STAGE_SECTIONS = {"quality": ["sections/data", "sections/quality"]}
 _FORMATTERS = ("count", "number", "share", "duration", "plural")
@@ -156,18 +156,17 @@ class TracePage:
         self.blocks.open_charts = {chart for head in self.heads.values() for chart in head.charts}
 
     def qmd(
-        self, scored: TraceFindings | None, comparisons: Mapping[str, list[str]], significance: float, home: str
+        self, studies: Sequence[PublishedStudy], comparisons: Mapping[str, list[str]], significance: float, home: str
     ) -> str:
         """Return the whole page.
 
-        scored: the published findings about the trace; comparisons: output of `compare_tiles`; home: the folder of the
+        studies: the published findings about the trace; comparisons: output of `compare_tiles`; home: the folder of the
         study.
         """
         self._context |= {"significance": f"{significance:g}", "home": home, "versions": _list_versions()}
-        self._context |= {"citation": self.frame.citation, "scored": scored is not None}
-        if scored:
-            self.blocks.tables |= {name: table for name, table in scored.tables.items() if table.frame.height}
-            self._context |= scored.context
+        self._context |= {"citation": self.frame.citation, "studies": studies}
+        self.blocks.tables |= {part.name: part.table for study in studies for part in study.tables}
+        self._context["describe_comparison"] = lambda study: describe_comparison(study, self.trace.info, self.trace.name)
         sections = [self._build_section(theme, head) for theme, head in self.heads.items()]
         no_findings = self._macros.nothing(
             [line for line in self.lines if line.checked], [line for line in self.lines if not line.checked]
@@ -268,11 +267,11 @@ class TracePage:
 
     def _build_appendix(self) -> str:
         references = "\n\n### References {#references}\n\n::: {#refs}\n:::\n"
-        reproduce = [*(["scorecard"] if self._context["scored"] else []), "availability", "reproducibility", "cite"]
+        reproduce = ("availability", "reproducibility", "cite")
         numbers = self._macros.all_numbers(*all_numbers.rows(self.m, self._contracts()))
         texts = {
             "quality": self._build_grade_reasons() + self._fold_text("quality"),
-            "replication": self._fold_text("replication"),
+            "replication": self._render_section("sections/published") + self._fold_text("replication"),
             "methods": self._render_section("sections/methods") + references,
             "numbers": raw_block(numbers),
             "reproduce": "\n\n".join(self._render_section(f"sections/{name}") for name in reproduce),

@@ -1,0 +1,166 @@
+"""The tables of publications with their numbers beside those of a trace, as `tables` of a claims file lays them out."""
+
+import contextlib
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import polars as pl
+
+from ttf.page.replication.scorecard import (
+    NOT_COMPUTABLE,
+    OTHER_CLUSTER,
+    Datasets,
+    NotComputable,
+    Tables,
+    compute_quantity,
+    match_traces,
+)
+from ttf.page.report_contracts import STUDY_TABLES
+
+_VARIABLE = re.compile(r"\{(\w+)\}")
+# Units that headings do not name.
+UNNAMED_UNITS = ("share", "r", "p")
+
+
+def merge_layouts(documents: Sequence[Mapping]) -> dict[str, list[dict]]:
+    """Return the layouts of tables by key of their publication, of all documents of claims."""
+    layouts: dict[str, list[dict]] = {}
+    for document in documents:
+        for key, tables in document.get("tables", {}).items():
+            layouts.setdefault(key, []).extend(tables)
+    return layouts
+
+
+def list_rows(layout: Mapping) -> Iterator[dict]:
+    """Yield the rows of a table's layout: the product of its lists, the items of each merged."""
+    return (reduce(or_, items) for items in itertools.product(*layout["rows"]))
+
+
+def fill_words(template: Any, row: Mapping) -> Any:
+    """Return a part of a layout with the words of a row for {names}; a text that is one name becomes the value."""
+    if isinstance(template, Mapping):
+        return {key: fill_words(value, row) for key, value in template.items()}
+    if isinstance(template, list):
+        return [fill_words(item, row) for item in template]
+    if not isinstance(template, str):
+        return template
+    variable = _VARIABLE.fullmatch(template)
+    return row[variable[1]] if variable else _VARIABLE.sub(lambda match: str(row[match[1]]), template)
+
+
+def list_cell_tables(layouts: Sequence[Mapping]) -> list[str]:
+    """Return the tables of a trace that the cells of these layouts are in."""
+    cells = (column["cell"] for layout in layouts for column in layout["columns"] if "cell" in column)
+    return sorted({cell["table"] for cell in cells})
+
+
+def list_study_traces(key: str, claims: Sequence[Mapping], study: Datasets) -> dict[str, str]:
+    """Map each trace that a publication's findings are compared with to the data set of the findings."""
+    groups = (
+        (traces[0], claim["of"])
+        for claim in claims
+        if claim["source_key"] == key
+        for traces in match_traces(claim, study)
+    )
+    return dict(reversed(list(groups)))
+
+
+def build_study_tables(
+    layouts: Mapping[str, Sequence[Mapping]],
+    claims: Sequence[Mapping],
+    study: Datasets,
+    tables: Tables,
+    scored: pl.DataFrame,
+    implied: pl.DataFrame,
+) -> pl.DataFrame:
+    """Return STUDY_TABLES: every cell of every table, for each trace that the publication's findings are compared with.
+
+    layouts: tables by key of their publication. scored, implied: SCORECARD and IMPLIED_N of these claims.
+    """
+    claim_by_id = {claim["id"]: claim for claim in claims}
+    title_by_key = {claim["source_key"]: claim["source"] for claim in claims}
+    scored_by_key = {(row["trace"], row["id"]): row for row in scored.iter_rows(named=True)}
+    implied_by_key = {(row["trace"], row["id"]): row for row in implied.iter_rows(named=True)}
+
+    def fill_cell(trace: str, column: Mapping, row: Mapping) -> dict:
+        claim_id = fill_words(column.get("claim"), row)
+        if claim_id and column.get("points"):
+            return _compare_points(implied_by_key[trace, claim_id])
+        if claim_id:
+            return _compare_claim(claim_by_id[claim_id], scored_by_key[trace, claim_id])
+        printed = row.get(column.get("print", ""))
+        cell = {"printed": None if printed is None else str(printed), "unit": column.get("unit")}
+        if "cell" not in column:
+            return cell
+        query = fill_words(column["cell"], row)
+        return cell | _read_cell(tables(trace, query["table"]), query)
+
+    rows = []
+    for key, key_layouts in layouts.items():
+        for trace, dataset in list_study_traces(key, claims, study).items():
+            for layout in key_layouts:
+                common = {"trace": trace, "source": title_by_key[key], "key": key, "dataset": dataset}
+                common |= {"table": layout["name"], "remark": layout.get("note")}
+                common |= {"title": layout["title"], "chart": layout.get("chart"), "heading": layout["heading"]}
+                rows += [
+                    common
+                    | {"group": row.get("group"), "row": str(row["row"]), "column": column["head"]}
+                    | fill_cell(trace, column, row)
+                    for row in list_rows(layout)
+                    for column in layout["columns"]
+                ]
+    return STUDY_TABLES.frame(rows)
+
+
+def _compare_claim(claim: Mapping, row: Mapping) -> dict:
+    """Return both numbers of a claim. The note says why a number is missing, or why the printed one is in doubt."""
+    query = claim.get("quantity", {})
+    sign = "≈" if claim["evidence"] == "digitised" else ""
+    note = row["note"] if row["computed"] is None else claim.get("suspect")
+    return {
+        "claim": claim["id"],
+        "printed": sign + claim.get("text", format_value(claim["published"], claim.get("unit"))),
+        "value": row["computed"],
+        "cell": f"{query['table']}.{query['column']}" if "table" in query else None,
+        "note": f"printed of {claim['of']}" if row["verdict"] == OTHER_CLUSTER else note,
+    } | {name: row[name] for name in ("n", "unit", "verdict")}
+
+
+def _compare_points(row: Mapping) -> dict:
+    """Return the number of points that a printed r and p imply, and that in the trace."""
+    low, high, found = row["n_low"], row["n_high"], row["n_in_data"]
+    implied = None if low is None and high is None else f"{low or 'any'} to {high or 'any'}"
+    note = row["note"]
+    if row["verdict"] == "differs":
+        note = f"the printed r and p imply {implied} points, and here are {found}"
+    return {"printed": implied, "value": found, "verdict": row["verdict"], "note": note, "cell": "correlations.n"}
+
+
+def _read_cell(table: pl.DataFrame | None, query: Mapping) -> dict:
+    """Return a number of a trace with its interval, or why it is missing."""
+    cell = {"cell": f"{query['table']}.{query['column']}"}
+    try:
+        if table is None:
+            raise NotComputable(f"the trace has no table {query['table']}")
+        value, n = compute_quantity(table, query)
+    except NotComputable as error:
+        return cell | {"verdict": NOT_COMPUTABLE, "note": str(error)}
+    bounds = {}
+    for side in ("low", "high"):
+        with contextlib.suppress(NotComputable, KeyError):
+            bounds[f"ci_{side}"] = compute_quantity(table, query | {"column": query[side]})[0]
+    return cell | bounds | {"value": value, "n": n}
+
+
+def format_value(value: float, unit: str | None) -> str:
+    """Format a number in the unit of a published one: shares as percentages, others to five significant digits."""
+    if unit == "share":
+        return f"{100 * value:.4g}%"
+    if unit == "p":
+        return f"{value:.2e}"
+    is_whole = value == round(value) and abs(value) >= 1
+    return (f"{round(value):,}" if is_whole else f"{value:,.5g}").replace("-", "−")

@@ -1,0 +1,154 @@
+"""The published findings about a trace on its page: a table for each table of a publication, and one for the rest."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from ttf.display.report_tables import Column, Interval, PageTable
+from ttf.engine import words
+from ttf.engine.storage.tables import read_table
+from ttf.page.replication import scorecard as cards
+from ttf.page.replication.study_tables import UNNAMED_UNITS, format_value
+from ttf.page.report_contracts import SCORECARD, STUDY_TABLES
+
+LONGEST_NOTE = 220
+# Verdict -> class of a cell with a number of the trace; page.css colours it.
+VERDICT_CLASSES = {cards.REPRODUCED: "same", "agrees": "same", cards.DIFFERS: "differs"} | dict.fromkeys(
+    (cards.SUSPECT, "malformed", "identical", "impossible"), "doubt"
+)
+# Verdicts on findings as ends of a sentence (singular, plural), the most notable first.
+_VERDICT_CLAUSES = {
+    cards.DIFFERS: ("differs", "differ"),
+    cards.SUSPECT: ("has a source that is itself in doubt", "have a source that is itself in doubt"),
+    cards.REPRODUCED: ("is reproduced", "are reproduced"),
+    cards.NOT_COMPUTABLE: ("cannot be computed", "cannot be computed"),
+}
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A table for the page; caption: Markdown; chart: the figure above it."""
+
+    name: str
+    caption: str
+    table: PageTable
+    chart: str | None = None
+
+
+@dataclass(frozen=True)
+class PublishedStudy:
+    """A publication on the page of a trace; verdicts: ends of a sentence on the comparison."""
+
+    key: str
+    title: str
+    dataset: str
+    verdicts: list[str]
+    tables: list[PublishedTable]
+
+
+def read_studies(trace: str, scorecard: Path, tables: Path) -> list[PublishedStudy]:
+    """Read the publications about a trace from scorecard.csv and study_tables.csv, those with own tables first."""
+    cells = read_table(tables, STUDY_TABLES).filter(trace=trace)
+    findings = read_table(scorecard, SCORECARD).filter(pl.col("verdict") != cards.NOT_RUN, trace=trace)
+    titles = dict.fromkeys([*cells["source"], *findings["source"]])
+    return [
+        _describe_study(f"study{number}", title, findings.filter(source=title), cells.filter(source=title))
+        for number, title in enumerate(titles, 1)
+    ]
+
+
+def _describe_study(key: str, title: str, findings: pl.DataFrame, cells: pl.DataFrame) -> PublishedStudy:
+    counts = Counter(findings["verdict"])
+    verdicts = [
+        f"{words.count(counts[verdict])} {singular if counts[verdict] == 1 else plural}"
+        for verdict, (singular, plural) in _VERDICT_CLAUSES.items()
+        if counts[verdict]
+    ]
+    tables = [build_table(part) for part in cells.partition_by("table", maintain_order=True)]
+    # A publication about other clusters has only its tables here.
+    rest = findings.filter(~pl.col("id").is_in(cells["claim"].drop_nulls().implode()))
+    if rest.height and cards.OTHER_CLUSTER not in counts:
+        caption = "Further numbers" if tables else "Published numbers"
+        tables.append(PublishedTable(f"{key}-findings", f"{caption} of {title}.", _build_findings_table(rest)))
+    key, dataset = cells["key"][0] if cells.height else key, findings["dataset"].first()
+    return PublishedStudy(key, title, dataset or cells["dataset"][0], verdicts, tables)
+
+
+def build_table(cells: pl.DataFrame) -> PublishedTable:
+    """Return a published table from its cells: for each column the printed number and that of the trace."""
+    rows: dict[tuple, dict] = {}
+    first = cells.row(0, named=True)
+    columns: dict[str, Column] = {"row": (first["heading"], None)}
+    classes = {}
+    for index, part in enumerate(cells.partition_by("column", maintain_order=True)):
+        heading, unit = part["column"][0], part["unit"].drop_nulls().first()
+        heading += f" ({unit})" if unit not in (None, *UNNAMED_UNITS) else ""
+        printed, here = f"printed_{index}", f"here_{index}"
+        is_printed, is_here = part["printed"].count() > 0, part["value"].count() > 0
+        if is_printed:
+            columns[printed] = (f"{heading}, printed" if is_here else heading, None)
+        if is_here:
+            heading = f"{heading}, here" if is_printed else heading
+            columns[here] = Interval(heading, _make_formatter(unit), f"{here}_low", f"{here}_high")
+            classes[here] = f"{here}_class"
+        for cell in part.iter_rows(named=True):
+            row = rows.setdefault((cell["group"], cell["row"]), {"group": cell["group"], "row": cell["row"], "n": None})
+            row |= {printed: cell["printed"], here: cell["value"]}
+            row |= {f"{here}_low": cell["ci_low"], f"{here}_high": cell["ci_high"]}
+            row[f"{here}_class"] = VERDICT_CLASSES.get(cell["verdict"], "")
+            row["n"] = cell["n"] if row["n"] is None else row["n"]
+            row.setdefault("notes", []).append(cell["note"])
+    for row in rows.values():
+        row["note"] = "; ".join(dict.fromkeys(filter(None, row.pop("notes")))) or None
+    frame = pl.DataFrame([*rows.values()], infer_schema_length=None)
+    columns |= {name: column for name, column in _LAST_COLUMNS.items() if frame[name].count()}
+    table = PageTable(frame, columns, STUDY_TABLES, first["group"] and "group", LONGEST_NOTE, classes=classes)
+    caption = ". ".join(filter(None, (first["title"], first["remark"])))
+    return PublishedTable(first["table"], f"{caption.rstrip('.')}.", table, first["chart"])
+
+
+_LAST_COLUMNS: dict[str, Column] = {"n": ("n", words.count), "note": ("Note", None)}
+
+
+def _make_formatter(unit: str | None):
+    return lambda value: format_value(value, unit)
+
+
+def _build_findings_table(findings: pl.DataFrame) -> PageTable:
+    """Return the table of findings that no table of their publication has."""
+    shown = findings.select(
+        "statement", "n", "evidence", "verdict", "note", *_format_numbers(findings), class_=_verdict_class()
+    )
+    columns: dict[str, Column] = {"statement": ("Finding", None), "published": ("Printed", str), "computed": ("Here", str)}
+    columns |= {name: None for name in ("n", "evidence", "verdict", "note") if shown[name].count()}
+    return PageTable(shown, columns, SCORECARD, longest=LONGEST_NOTE, classes={"computed": "class_"})
+
+
+def _format_numbers(findings: pl.DataFrame) -> Iterator[pl.Series]:
+    for name in ("published", "computed"):
+        texts = [_format_with_unit(*row) for row in findings.select(name, "unit").iter_rows()]
+        yield pl.Series(name, texts, dtype=pl.String)
+
+
+def _format_with_unit(value: float | None, unit: str | None) -> str | None:
+    if value is None:
+        return None
+    text = format_value(value, unit)
+    return text if unit in (None, *UNNAMED_UNITS) else f"{text}{words.NO_BREAK}{unit}"
+
+
+def _verdict_class() -> pl.Expr:
+    return pl.col("verdict").replace_strict(VERDICT_CLASSES, default="")
+
+
+def describe_comparison(study: PublishedStudy, info: Mapping, trace: str) -> str:
+    """Return the sentence on what the printed numbers are of, and what this trace is."""
+    if study.dataset not in info["datasets"]:
+        return f"Printed of {study.dataset}. This trace is another cluster, so the numbers stand beside each other without a verdict."
+    if info["synthetic"]:
+        fitted = f" Its generator was fitted to printed values: {info['fitted']}." if "fitted" in info else ""
+        return f"Printed of the real trace; here: a synthetic sample.{fitted}"
+    return "" if trace == study.dataset else "Printed of the whole trace; here: a copy or a part of it."
