@@ -125,9 +125,10 @@ def match_traces(claim: Mapping, study: Datasets) -> list[list[str]]:
 
     Without a trace of its data set, those of a format in `beside` of its source.
     """
-    first, *pooled = ([trace for trace, datasets in study.items() if name in datasets] for name in claim_datasets(claim))
+    datasets = claim_datasets(claim)
+    first, *pooled = ([trace for trace, names in study.items() if name in names] for name in datasets)
     if not first and not pooled:
-        first = [trace for trace, datasets in study.items() if {*claim.get("beside", ())} & {*datasets}]
+        first = [trace for trace, names in study.items() if {*claim.get("beside", ())} & {*names}]
     return [[trace, *(traces[0] for traces in pooled)] for trace in first] if all(pooled) else []
 
 

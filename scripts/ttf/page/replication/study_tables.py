@@ -4,6 +4,7 @@ import contextlib
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 import polars as pl
 
 from ttf.page.replication.scorecard import (
+    DIFFERS,
     NOT_COMPUTABLE,
+    NOT_RUN,
     OTHER_CLUSTER,
     Datasets,
     NotComputable,
@@ -90,14 +93,16 @@ def build_study_tables(
         claim_id = fill_words(column.get("claim"), row)
         if claim_id and column.get("points"):
             return _compare_points(implied_by_key[trace, claim_id])
-        if claim_id:
-            return _compare_claim(claim_by_id[claim_id], scored_by_key[trace, claim_id])
         printed = row.get(column.get("print", ""))
         cell = {"printed": None if printed is None else str(printed), "unit": column.get("unit")}
-        if "cell" not in column:
+        if claim_id:
+            cell = _compare_claim(claim_by_id[claim_id], scored_by_key[trace, claim_id])
+        if "cell" not in column or cell.get("value") is not None:
             return cell
         query = fill_words(column["cell"], row)
-        return cell | _read_cell(tables(trace, query["table"]), query)
+        found = _read_cell(tables(trace, query["table"]), query)
+        # Where neither has a number, the claim knows why.
+        return {**found, **cell} if "value" not in found else {**cell, "verdict": None, "note": None, **found}
 
     rows = []
     for key, key_layouts in layouts.items():
@@ -123,7 +128,7 @@ def _compare_claim(claim: Mapping, row: Mapping) -> dict:
     note = row["note"] if row["computed"] is None else claim.get("suspect")
     return {
         "claim": claim["id"],
-        "printed": sign + claim.get("text", format_value(claim["published"], claim.get("unit"))),
+        "printed": sign + claim.get("text", format_printed(claim["published"], claim.get("unit"))),
         "value": row["computed"],
         "cell": f"{query['table']}.{query['column']}" if "table" in query else None,
         "note": f"printed of {claim['of']}" if row["verdict"] == OTHER_CLUSTER else note,
@@ -134,10 +139,11 @@ def _compare_points(row: Mapping) -> dict:
     """Return the number of points that a printed r and p imply, and that in the trace."""
     low, high, found = row["n_low"], row["n_high"], row["n_in_data"]
     implied = None if low is None and high is None else f"{low or 'any'} to {high or 'any'}"
-    note = row["note"]
-    if row["verdict"] == "differs":
+    # The claim itself says what is in doubt of a pair.
+    note = row["note"] if row["verdict"] == NOT_RUN else None
+    if row["verdict"] == DIFFERS:
         note = f"the printed r and p imply {implied} points, and here are {found}"
-    return {"printed": implied, "value": found, "verdict": row["verdict"], "note": note, "cell": "correlations.n"}
+    return {"printed": implied, "value": found, "verdict": row["verdict"], "note": note}
 
 
 def _read_cell(table: pl.DataFrame | None, query: Mapping) -> dict:
@@ -156,11 +162,18 @@ def _read_cell(table: pl.DataFrame | None, query: Mapping) -> dict:
     return cell | bounds | {"value": value, "n": n}
 
 
+def format_printed(value: float, unit: str | None) -> str:
+    """Format a published number with all its digits; a share is a percentage."""
+    number = Decimal(str(value)) * (100 if unit == "share" else 1)
+    return f"{number.normalize():,f}".replace("-", "−") + ("%" if unit == "share" else "")
+
+
 def format_value(value: float, unit: str | None) -> str:
-    """Format a number in the unit of a published one: shares as percentages, others to five significant digits."""
-    if unit == "share":
-        return f"{100 * value:.4g}%"
+    """Format a number of a trace in the unit of a published one."""
     if unit == "p":
         return f"{value:.2e}"
-    is_whole = value == round(value) and abs(value) >= 1
-    return (f"{round(value):,}" if is_whole else f"{value:,.5g}").replace("-", "−")
+    scaled = 100 * value if unit == "share" else value
+    is_whole = value == round(value) and abs(value) >= 1 and unit != "share"
+    text = f"{round(value):,}" if is_whole or abs(scaled) >= 1000 else f"{scaled:,.3g}"
+    text = f"{value:,.1f}" if unit == "s" else text
+    return text.replace("-", "−") + ("%" if unit == "share" else "")

@@ -1,17 +1,18 @@
 """The published findings about a trace on its page: a table for each table of a publication, and one for the rest."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
-from ttf.display.report_tables import Column, Interval, PageTable
+from ttf.display.report_tables import Column, Formatter, Interval, PageTable
+from ttf.display.report_trace import Trace
 from ttf.engine import words
 from ttf.engine.storage.tables import read_table
 from ttf.page.replication import scorecard as cards
-from ttf.page.replication.study_tables import UNNAMED_UNITS, format_value
+from ttf.page.replication.study_tables import UNNAMED_UNITS, format_printed, format_value
 from ttf.page.report_contracts import SCORECARD, STUDY_TABLES
 
 LONGEST_NOTE = 220
@@ -54,8 +55,10 @@ def read_studies(trace: str, scorecard: Path, tables: Path) -> list[PublishedStu
     cells = read_table(tables, STUDY_TABLES).filter(trace=trace)
     findings = read_table(scorecard, SCORECARD).filter(pl.col("verdict") != cards.NOT_RUN, trace=trace)
     titles = dict.fromkeys([*cells["source"], *findings["source"]])
+    in_tables = findings["id"].is_in(cells["claim"].drop_nulls().implode())
+    findings = findings.with_columns(in_table=in_tables)
     return [
-        _describe_study(f"study{number}", title, findings.filter(source=title), cells.filter(source=title))
+        _describe_study(f"published{number}", title, findings.filter(source=title), cells.filter(source=title))
         for number, title in enumerate(titles, 1)
     ]
 
@@ -69,7 +72,7 @@ def _describe_study(key: str, title: str, findings: pl.DataFrame, cells: pl.Data
     ]
     tables = [build_table(part) for part in cells.partition_by("table", maintain_order=True)]
     # A publication about other clusters has only its tables here.
-    rest = findings.filter(~pl.col("id").is_in(cells["claim"].drop_nulls().implode()))
+    rest = findings.filter(~pl.col("in_table"))
     if rest.height and cards.OTHER_CLUSTER not in counts:
         caption = "Further numbers" if tables else "Published numbers"
         tables.append(PublishedTable(f"{key}-findings", f"{caption} of {title}.", _build_findings_table(rest)))
@@ -89,7 +92,7 @@ def build_table(cells: pl.DataFrame) -> PublishedTable:
         printed, here = f"printed_{index}", f"here_{index}"
         is_printed, is_here = part["printed"].count() > 0, part["value"].count() > 0
         if is_printed:
-            columns[printed] = (f"{heading}, printed" if is_here else heading, None)
+            columns[printed] = (f"{heading}, printed" if is_here else heading, str)
         if is_here:
             heading = f"{heading}, here" if is_printed else heading
             columns[here] = Interval(heading, _make_formatter(unit), f"{here}_low", f"{here}_high")
@@ -103,17 +106,23 @@ def build_table(cells: pl.DataFrame) -> PublishedTable:
             row.setdefault("notes", []).append(cell["note"])
     for row in rows.values():
         row["note"] = "; ".join(dict.fromkeys(filter(None, row.pop("notes")))) or None
+    # A note on every row is one on the table.
+    common_note = first["remark"]
+    if len(rows) > 1 and len(notes := {row["note"] for row in rows.values()}) == 1 and None not in notes:
+        common_note = ". ".join(filter(None, (common_note, words.capitalise(notes.pop()))))
+        for row in rows.values():
+            row["note"] = None
     frame = pl.DataFrame([*rows.values()], infer_schema_length=None)
-    columns |= {name: column for name, column in _LAST_COLUMNS.items() if frame[name].count()}
+    # n of its own column only, if no other has it.
+    has_n = frame["n"].count() and not any(frame["n"].equals(frame[name], check_names=False) for name in classes)
+    columns |= {"n": ("n", words.count)} if has_n else {}
+    columns |= {"note": ("Note", None)} if frame["note"].count() else {}
     table = PageTable(frame, columns, STUDY_TABLES, first["group"] and "group", LONGEST_NOTE, classes=classes)
-    caption = ". ".join(filter(None, (first["title"], first["remark"])))
+    caption = ". ".join(filter(None, (first["title"], common_note)))
     return PublishedTable(first["table"], f"{caption.rstrip('.')}.", table, first["chart"])
 
 
-_LAST_COLUMNS: dict[str, Column] = {"n": ("n", words.count), "note": ("Note", None)}
-
-
-def _make_formatter(unit: str | None):
+def _make_formatter(unit: str | None) -> Formatter:
     return lambda value: format_value(value, unit)
 
 
@@ -122,21 +131,22 @@ def _build_findings_table(findings: pl.DataFrame) -> PageTable:
     shown = findings.select(
         "statement", "n", "evidence", "verdict", "note", *_format_numbers(findings), class_=_verdict_class()
     )
-    columns: dict[str, Column] = {"statement": ("Finding", None), "published": ("Printed", str), "computed": ("Here", str)}
+    columns: dict[str, Column] = {"statement": ("Finding", None), "published": ("Printed", str)}
+    columns |= {"computed": ("Here", str)} if shown["computed"].count() else {}
     columns |= {name: None for name in ("n", "evidence", "verdict", "note") if shown[name].count()}
     return PageTable(shown, columns, SCORECARD, longest=LONGEST_NOTE, classes={"computed": "class_"})
 
 
 def _format_numbers(findings: pl.DataFrame) -> Iterator[pl.Series]:
-    for name in ("published", "computed"):
-        texts = [_format_with_unit(*row) for row in findings.select(name, "unit").iter_rows()]
+    for name, formatter in (("published", format_printed), ("computed", format_value)):
+        texts = [_format_with_unit(formatter, *row) for row in findings.select(name, "unit").iter_rows()]
         yield pl.Series(name, texts, dtype=pl.String)
 
 
-def _format_with_unit(value: float | None, unit: str | None) -> str | None:
+def _format_with_unit(formatter: Formatter, value: float | None, unit: str | None) -> str | None:
     if value is None:
         return None
-    text = format_value(value, unit)
+    text = formatter(value, unit)
     return text if unit in (None, *UNNAMED_UNITS) else f"{text}{words.NO_BREAK}{unit}"
 
 
@@ -144,11 +154,12 @@ def _verdict_class() -> pl.Expr:
     return pl.col("verdict").replace_strict(VERDICT_CLASSES, default="")
 
 
-def describe_comparison(study: PublishedStudy, info: Mapping, trace: str) -> str:
+def describe_comparison(study: PublishedStudy, trace: Trace) -> str:
     """Return the sentence on what the printed numbers are of, and what this trace is."""
+    info = trace.info
     if study.dataset not in info["datasets"]:
-        return f"Printed of {study.dataset}. This trace is another cluster, so the numbers stand beside each other without a verdict."
+        return f"Printed of {study.dataset}. This trace is of another cluster, so there is no verdict."
     if info["synthetic"]:
         fitted = f" Its generator was fitted to printed values: {info['fitted']}." if "fitted" in info else ""
         return f"Printed of the real trace; here: a synthetic sample.{fitted}"
-    return "" if trace == study.dataset else "Printed of the whole trace; here: a copy or a part of it."
+    return "" if trace.name == study.dataset else "Printed of the whole trace; here: a copy or a part of it."

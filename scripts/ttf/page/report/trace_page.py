@@ -165,8 +165,8 @@ class TracePage:
         """
         self._context |= {"significance": f"{significance:g}", "home": home, "versions": _list_versions()}
         self._context |= {"citation": self.frame.citation, "studies": studies}
+        self._context["origins"] = {study.key: describe_comparison(study, self.trace) for study in studies}
         self.blocks.tables |= {part.name: part.table for study in studies for part in study.tables}
-        self._context["describe_comparison"] = lambda study: describe_comparison(study, self.trace.info, self.trace.name)
         sections = [self._build_section(theme, head) for theme, head in self.heads.items()]
         no_findings = self._macros.nothing(
             [line for line in self.lines if line.checked], [line for line in self.lines if not line.checked]

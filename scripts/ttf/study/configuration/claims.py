@@ -11,7 +11,10 @@ from ttf.study.configuration.messages import ConfigError
 
 
 def load_claims(path: str | Path, label: str | None = None) -> dict:
-    """Return a document of claims: `sources` and `tables` by key, `claims` in order. Raises ConfigError, one problem per line."""
+    """Return a document of claims: `sources` and `tables` by key, `claims` in order.
+
+    Raises ConfigError, one problem per line.
+    """
     return load_document(path, "claims.schema.yaml", label, _find_contradictions)
 
 
@@ -30,7 +33,6 @@ def _find_contradictions(document: dict) -> Iterator[Problem]:
         if any("exposure_days" in tile for tile in claim.get("tiles", ())) and not _is_count(claim["published"]):
             text = f"{claim['published']} is no count, as exposure_days of its tiles needs; use `per`."
             yield Problem(("claims", number, "published"), text)
-
 
     ids = {claim["id"] for claim in document["claims"]}
     for source, layouts in document.get("tables", {}).items():
@@ -53,7 +55,7 @@ def _find_layout_problems(layout: dict, ids: set[str]) -> Iterator[tuple[tuple, 
             except KeyError as error:
                 yield path, f"the row {row.get('row')} has no word {error.args[0]}."
                 break
-            if "claim" in words and words["claim"] not in ids:
+            if words.get("claim") and words["claim"] not in ids:
                 yield (*path, "claim"), f"there is no claim {words['claim']}{suggest_match(words['claim'], ids)}"
                 break
     if not all("row" in row for row in list_rows(layout)):
