@@ -49,7 +49,7 @@ def compute_quantity(table: pl.DataFrame, query: Mapping) -> tuple[float, int | 
     if aggregate is None and rows.height > 1:
         raise NotComputable(f"{rows.height} rows of the table match, and one is wanted")
     if rows.height == 0 and aggregate not in ("sum", "count"):
-        raise NotComputable("no row of the table matches")
+        raise NotComputable("the trace has no such row")
     values = rows[query["column"]].cast(pl.Float64, strict=False).drop_nulls()
     if aggregate == "count":
         return float(rows.height), None

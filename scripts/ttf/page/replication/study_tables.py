@@ -15,7 +15,6 @@ from ttf.page.replication.scorecard import (
     DIFFERS,
     NOT_COMPUTABLE,
     NOT_RUN,
-    OTHER_CLUSTER,
     Datasets,
     NotComputable,
     Tables,
@@ -131,7 +130,7 @@ def _compare_claim(claim: Mapping, row: Mapping) -> dict:
         "printed": sign + claim.get("text", format_printed(claim["published"], claim.get("unit"))),
         "value": row["computed"],
         "cell": f"{query['table']}.{query['column']}" if "table" in query else None,
-        "note": f"printed of {claim['of']}" if row["verdict"] == OTHER_CLUSTER else note,
+        "note": note,
     } | {name: row[name] for name in ("n", "unit", "verdict")}
 
 

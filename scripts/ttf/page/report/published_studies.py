@@ -87,19 +87,27 @@ def build_table(cells: pl.DataFrame) -> PublishedTable:
     columns: dict[str, Column] = {"row": (first["heading"], None)}
     classes = {}
     for index, part in enumerate(cells.partition_by("column", maintain_order=True)):
-        heading, unit = part["column"][0], part["unit"].drop_nulls().first()
-        heading += f" ({unit})" if unit not in (None, *UNNAMED_UNITS) else ""
+        heading, units = part["column"][0], part["unit"].drop_nulls().unique().to_list()
+        unit = units[0] if len(units) == 1 else None
+        heading += f" ({unit})" if unit not in (None, heading.lower(), *UNNAMED_UNITS) else ""
         printed, here = f"printed_{index}", f"here_{index}"
         is_printed, is_here = part["printed"].count() > 0, part["value"].count() > 0
         if is_printed:
-            columns[printed] = (f"{heading}, printed" if is_here else heading, str)
+            is_number = part["printed"].str.contains(r"\d").any()
+            columns[printed] = (f"{heading}, printed" if is_here else heading, str if is_number else None)
         if is_here:
             heading = f"{heading}, here" if is_printed else heading
-            columns[here] = Interval(heading, _make_formatter(unit), f"{here}_low", f"{here}_high")
+            # Numbers of several units are texts.
+            bounds = {"low": f"{here}_low", "high": f"{here}_high"}
+            is_one_unit = len(units) < 2
+            columns[here] = Interval(heading, _make_formatter(unit), **bounds) if is_one_unit else (heading, str)
             classes[here] = f"{here}_class"
         for cell in part.iter_rows(named=True):
             row = rows.setdefault((cell["group"], cell["row"]), {"group": cell["group"], "row": cell["row"], "n": None})
-            row |= {printed: cell["printed"], here: cell["value"]}
+            value = cell["value"]
+            if len(units) > 1 and value is not None:
+                value = format_value(value, cell["unit"])
+            row |= {printed: cell["printed"], here: value}
             row |= {f"{here}_low": cell["ci_low"], f"{here}_high": cell["ci_high"]}
             row[f"{here}_class"] = VERDICT_CLASSES.get(cell["verdict"], "")
             row["n"] = cell["n"] if row["n"] is None else row["n"]
@@ -157,9 +165,9 @@ def _verdict_class() -> pl.Expr:
 def describe_comparison(study: PublishedStudy, trace: Trace) -> str:
     """Return the sentence on what the printed numbers are of, and what this trace is."""
     info = trace.info
+    fitted = f" The generator of the sample was fitted to printed values: {info['fitted']}." if "fitted" in info else ""
     if study.dataset not in info["datasets"]:
-        return f"Printed of {study.dataset}. This trace is of another cluster, so there is no verdict."
+        return f"Printed of another cluster ({study.dataset}), so numbers of this trace have no verdict.{fitted}"
     if info["synthetic"]:
-        fitted = f" Its generator was fitted to printed values: {info['fitted']}." if "fitted" in info else ""
         return f"Printed of the real trace; here: a synthetic sample.{fitted}"
     return "" if trace.name == study.dataset else "Printed of the whole trace; here: a copy or a part of it."
