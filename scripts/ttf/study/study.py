@@ -30,6 +30,7 @@ from ttf.study.configuration.config import format_problems, resolve, stack_layer
 from ttf.study.configuration.documents import load_extended
 from ttf.study.configuration.log_profiles import load_log_profiles
 from ttf.study.configuration.log_rules import load_log_rules
+from ttf.study.configuration.mapping import find_outcome_problems
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.model_features import find_risk_problems
 from ttf.study.configuration.registry_options import (
@@ -102,6 +103,7 @@ class Study:
             problem
             for trace in self.traces.values()
             for problem in (
+                *find_outcome_problems(trace.name, trace.entry, trace.format),
                 *find_risk_problems(trace.name, trace.entry, trace.format, risk_features, trace.clock),
                 *find_watch_problems(trace.name, trace.entry, trace.format, trace.has_outages, trace.clock),
             )
@@ -348,6 +350,7 @@ class Study:
         """Return what the brief says about a trace."""
         trace = self.traces[name]
         options = {"clock": trace.clock, "failure_words": trace.outcomes.get("failure", [])}
+        options |= {"changed_outcomes": trace.changed_outcomes}
         return trace.description | options | {"targets": self.config["targets"]}
 
     @property

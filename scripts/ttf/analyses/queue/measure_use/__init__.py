@@ -42,7 +42,10 @@ ANALYSIS = Analysis(
     rank=40,
     needs=["raw"],
     applies=lambda trace: not TELEMETRY.isdisjoint(trace.raw_files),
-    settings={"tables": lambda trace: sorted({"job_log", *TELEMETRY} & set(trace.raw_files))},
+    settings={
+        "tables": lambda trace: sorted({"job_log", *TELEMETRY} & set(trace.raw_files)),
+        "outcomes": lambda trace: trace.outcomes,
+    },
     tables=(GPU_USE, HOST_USE),
     charts={"gpu_use": "gpu_use"},
     sections=["utilisation"],

@@ -198,7 +198,7 @@ class _HeldMachines:
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     tables = {name: scan_parquet(inputs.path("raw") / f"{name}.parquet") for name in inputs.settings.tables}
-    allocations = held_gpus(tables)
+    allocations = held_gpus(tables, {"outcomes": inputs.settings.outcomes})
     return {
         "gpu_use": gpu_use_by_kind(allocations, tables.get("gpu_util")),
         "host_use": host_use(allocations, tables.get("cpu_util"), tables.get("mem_util")),
