@@ -25,7 +25,9 @@ from ttf.formats.pai2020 import derive as pai2020
 moment = st.none() | st.integers(1, 50)
 JOBS = st.integers(0, 8).map("j{}".format)
 TASKS = st.lists(
-    st.tuples(JOBS, st.sampled_from(["ps", "worker"]), st.sampled_from(sorted(load_outcomes("pai2020"))), moment, moment),
+    st.tuples(
+        JOBS, st.sampled_from(["ps", "worker"]), st.sampled_from(sorted(load_outcomes("pai2020"))), moment, moment
+    ),
     unique_by=lambda task: task[:2],
     min_size=1,
     max_size=12,

@@ -62,13 +62,11 @@ def list_cell_tables(layouts: Sequence[Mapping]) -> list[str]:
 
 def list_study_traces(key: str, claims: Sequence[Mapping], study: Datasets) -> dict[str, str]:
     """Map each trace that a publication's findings are compared with to the data set of the findings."""
-    groups = (
-        (traces[0], claim["of"])
-        for claim in claims
-        if claim["source_key"] == key
-        for traces in match_traces(claim, study)
-    )
-    return dict(reversed(list(groups)))
+    dataset_by_trace: dict[str, str] = {}
+    for claim in claims:
+        for traces in match_traces(claim, study) if claim["source_key"] == key else ():
+            dataset_by_trace.setdefault(traces[0], claim["of"])
+    return dataset_by_trace
 
 
 def build_study_tables(
