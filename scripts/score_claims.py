@@ -9,9 +9,10 @@ def main(snakemake):
 
     import yaml
     from ttf.engine.storage.tables import read_table, write_product
+    from ttf.page.replication.findings import merge_layouts, read_claims
     from ttf.page.replication.published_values import published_values
-    from ttf.page.replication.scorecard import implied_counts, read_claims, scorecard
-    from ttf.page.replication.study_tables import build_study_tables, merge_layouts
+    from ttf.page.replication.scorecard import implied_counts, scorecard
+    from ttf.page.replication.study_tables import build_study_tables
     from ttf.page.report_contracts import IMPLIED_N, PUBLISHED_VALUES, SCORECARD, STUDY_TABLES
     from ttf.page.results_tables import load_all_contracts
 

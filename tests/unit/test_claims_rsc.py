@@ -14,7 +14,8 @@ from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect
 from ttf.analyses.outcomes.describe_states.compute import build_size_mix, build_states, summarise_cluster
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.scaling.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
-from ttf.page.replication.scorecard import claim_datasets, scorecard
+from ttf.page.replication.findings import claim_datasets
+from ttf.page.replication.scorecard import scorecard
 from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS
 from ttf.records.runs import RUN_COLUMNS, add_previous_runs

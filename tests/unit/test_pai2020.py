@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from pai_products import derive_jobs, derive_placements
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.format_declaration import load_outcomes
-from ttf.formats.pai2020 import derive as pai2020
 from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, read_nodes
 

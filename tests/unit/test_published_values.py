@@ -8,8 +8,8 @@ from scipy.stats import chi2
 from study_runs import ROOT
 from ttf.display.brief_model import Tile
 from ttf.display.phrases import count_words, to_html
+from ttf.page.replication.findings import read_claims
 from ttf.page.replication.published_values import published_values
-from ttf.page.replication.scorecard import read_claims
 from ttf.page.report.tile_comparisons import MOST_WORDS, compare_tiles
 from ttf.page.report_contracts import PUBLISHED_VALUES
 from ttf.study.configuration.claims import load_claims

@@ -16,7 +16,8 @@ from ttf.analyses.queue.describe_workload.workload import (
     recurrence,
     request_against_use,
 )
-from ttf.page.replication.scorecard import NotComputable, compute_quantity, implied_counts, read_claims, scorecard
+from ttf.page.replication.findings import read_claims
+from ttf.page.replication.scorecard import NotComputable, compute_quantity, implied_counts, scorecard
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.durations.mttf import mean_time_to_failure
 from ttf.study.configuration.claims import load_claims

@@ -8,16 +8,9 @@ import pytest
 import yaml
 from of_claims import ROOT_CLAIMS
 from ttf.engine.storage.tables import write_csv
-from ttf.page.replication.scorecard import implied_counts, read_claims, scorecard
-from ttf.page.replication.study_tables import (
-    build_study_tables,
-    fill_words,
-    format_printed,
-    format_value,
-    list_cell_tables,
-    list_rows,
-    merge_layouts,
-)
+from ttf.page.replication.findings import fill_words, list_cell_tables, list_rows, merge_layouts, read_claims
+from ttf.page.replication.scorecard import implied_counts, scorecard
+from ttf.page.replication.study_tables import build_study_tables, format_printed, format_value
 from ttf.page.report.published_studies import build_table, describe_comparison, read_studies
 from ttf.page.report_contracts import STUDY_TABLES
 from ttf.study.configuration.claims import check_claims, load_claims

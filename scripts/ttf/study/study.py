@@ -21,8 +21,13 @@ from ttf.analyses.declaration import PRICE_KEYS, PRODUCTS
 from ttf.engine.checkout import CHECKOUT, find_workflow_file, name_workflow_file
 from ttf.engine.contract import Table, list_types
 from ttf.engine.errors import StudyError
-from ttf.page.replication.scorecard import match_traces, read_claims
-from ttf.page.replication.study_tables import list_cell_tables, list_study_traces, merge_layouts
+from ttf.page.replication.findings import (
+    list_cell_tables,
+    list_study_traces,
+    match_traces,
+    merge_layouts,
+    read_claims,
+)
 from ttf.page.results_tables import load_all_contracts
 from ttf.raw.extra_tables import TABLES
 from ttf.study.configuration.claims import check_claims, load_claims

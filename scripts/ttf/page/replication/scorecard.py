@@ -2,11 +2,12 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 import polars as pl
 
+from ttf.page.replication.findings import Datasets, claim_datasets, match_traces
 from ttf.page.replication.implied_n import implied_n
 from ttf.page.report_contracts import IMPLIED_N, SCORECARD
 from ttf.stats.durations.mttf import SECONDS_A_DAY
@@ -26,8 +27,6 @@ _COUNTS = ("n", "ended", "jobs", "rows_read")
 
 # (trace, table) -> the table, or None if the trace has none.
 Tables = Callable[[str, str], pl.DataFrame | None]
-# Trace of the study -> its data sets: its name, that of its registry entry, its format.
-Datasets = Mapping[str, Collection[str]]
 
 
 class NotComputable(Exception):
@@ -103,38 +102,6 @@ def sum_printed(parts: Sequence[float], whole: float | None = None) -> float:
     """Return the exact decimal sum of printed numbers, divided by `whole` if given."""
     total = sum(Decimal(str(part)) for part in parts)
     return float(total if whole is None else total / Decimal(str(whole)))
-
-
-def read_claims(documents: Sequence[Mapping]) -> list[dict]:
-    """Return the claims of documents, each with its source: `source` (title), `source_key`, year and `beside`."""
-    claims = []
-    for document in documents:
-        for claim in document["claims"]:
-            source = document["sources"][claim["source"]]
-            source = {"title": source} if isinstance(source, str) else source
-            claims.append(
-                claim
-                | {"source_key": claim["source"], "source": source["title"]}
-                | {"year": source.get("year"), "beside": source.get("beside", [])}
-            )
-    return claims
-
-
-def match_traces(claim: Mapping, study: Datasets) -> list[list[str]]:
-    """Return the traces that a claim is compared with: each of its data set, with one of each pooled data set.
-
-    Without a trace of its data set, those of a format in `beside` of its source.
-    """
-    datasets = claim_datasets(claim)
-    first, *pooled = ([trace for trace, names in study.items() if name in names] for name in datasets)
-    if not first and not pooled:
-        first = [trace for trace, names in study.items() if {*claim.get("beside", ())} & {*names}]
-    return [[trace, *(traces[0] for traces in pooled)] for trace in first] if all(pooled) else []
-
-
-def claim_datasets(claim: Mapping) -> list[str]:
-    """Return the data sets whose tables a claim needs: its own, and those pooled with it."""
-    return [claim["of"], *claim.get("quantity", {}).get("also", [])]
 
 
 def scorecard(claims: Sequence[Mapping], study: Datasets, tables: Tables) -> pl.DataFrame:

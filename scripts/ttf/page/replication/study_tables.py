@@ -1,72 +1,24 @@
 """The tables of publications with their numbers beside those of a trace, as `tables` of a claims file lays them out."""
 
 import contextlib
-import itertools
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from functools import reduce
-from operator import or_
-from typing import Any
 
 import polars as pl
 
+from ttf.page.replication.findings import Datasets, fill_words, list_rows, list_study_traces
 from ttf.page.replication.scorecard import (
     DIFFERS,
     NOT_COMPUTABLE,
     NOT_RUN,
-    Datasets,
     NotComputable,
     Tables,
     compute_quantity,
-    match_traces,
 )
 from ttf.page.report_contracts import STUDY_TABLES
 
-_VARIABLE = re.compile(r"\{(\w+)\}")
 # Units that headings do not name.
 UNNAMED_UNITS = ("share", "r", "p")
-
-
-def merge_layouts(documents: Sequence[Mapping]) -> dict[str, list[dict]]:
-    """Return the layouts of tables by key of their publication, of all documents of claims."""
-    layouts: dict[str, list[dict]] = {}
-    for document in documents:
-        for key, tables in document.get("tables", {}).items():
-            layouts.setdefault(key, []).extend(tables)
-    return layouts
-
-
-def list_rows(layout: Mapping) -> Iterator[dict]:
-    """Yield the rows of a table's layout: the product of its lists, the items of each merged."""
-    return (reduce(or_, items) for items in itertools.product(*layout["rows"]))
-
-
-def fill_words(template: Any, row: Mapping) -> Any:
-    """Return a part of a layout with the words of a row for {names}; a text that is one name becomes the value."""
-    if isinstance(template, Mapping):
-        return {key: fill_words(value, row) for key, value in template.items()}
-    if isinstance(template, list):
-        return [fill_words(item, row) for item in template]
-    if not isinstance(template, str):
-        return template
-    variable = _VARIABLE.fullmatch(template)
-    return row[variable[1]] if variable else _VARIABLE.sub(lambda match: str(row[match[1]]), template)
-
-
-def list_cell_tables(layouts: Sequence[Mapping]) -> list[str]:
-    """Return the tables of a trace that the cells of these layouts are in."""
-    cells = (column["cell"] for layout in layouts for column in layout["columns"] if "cell" in column)
-    return sorted({cell["table"] for cell in cells})
-
-
-def list_study_traces(key: str, claims: Sequence[Mapping], study: Datasets) -> dict[str, str]:
-    """Map each trace that a publication's findings are compared with to the data set of the findings."""
-    dataset_by_trace: dict[str, str] = {}
-    for claim in claims:
-        for traces in match_traces(claim, study) if claim["source_key"] == key else ():
-            dataset_by_trace.setdefault(traces[0], claim["of"])
-    return dataset_by_trace
 
 
 def build_study_tables(

@@ -64,7 +64,7 @@ def read_studies(trace: str, scorecard: Path, tables: Path) -> list[PublishedStu
 
 
 def _describe_study(key: str, title: str, findings: pl.DataFrame, cells: pl.DataFrame) -> PublishedStudy:
-    counts = Counter(findings["verdict"])
+    key, counts = cells["key"].first() or key, Counter(findings["verdict"])
     verdicts = [
         f"{words.count(counts[verdict])} {singular if counts[verdict] == 1 else plural}"
         for verdict, (singular, plural) in _VERDICT_CLAUSES.items()
@@ -76,8 +76,8 @@ def _describe_study(key: str, title: str, findings: pl.DataFrame, cells: pl.Data
     if rest.height and cards.OTHER_CLUSTER not in counts:
         caption = "Further numbers" if tables else "Published numbers"
         tables.append(PublishedTable(f"{key}-findings", f"{caption} of {title}.", _build_findings_table(rest)))
-    key, dataset = cells["key"][0] if cells.height else key, findings["dataset"].first()
-    return PublishedStudy(key, title, dataset or cells["dataset"][0], verdicts, tables)
+    dataset = findings["dataset"].first() or cells["dataset"][0]
+    return PublishedStudy(key, title, dataset, verdicts, tables)
 
 
 def build_table(cells: pl.DataFrame) -> PublishedTable:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from ttf.engine.contract import Table
-from ttf.page.replication.study_tables import fill_words, list_rows
+from ttf.page.replication.findings import fill_words, list_rows
 from ttf.study.configuration.documents import Problem, load_document, suggest_match
 from ttf.study.configuration.messages import ConfigError
 
