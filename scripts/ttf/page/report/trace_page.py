@@ -25,7 +25,6 @@ from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Line
 from ttf.engine import words
 from ttf.engine.checkout import name_workflow_file
-from ttf.engine.contract import Table
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.page.brief.stratum_tiles import strata_json
 from ttf.page.render.packing import deflate, pack_charts, to_json
@@ -268,7 +267,7 @@ class TracePage:
     def _build_appendix(self) -> str:
         references = "\n\n### References {#references}\n\n::: {#refs}\n:::\n"
         reproduce = ("availability", "reproducibility", "cite")
-        numbers = self._macros.all_numbers(*all_numbers.rows(self.m, self._contracts()))
+        numbers = self._macros.all_numbers(*all_numbers.rows(self.m))
         texts = {
             "quality": self._build_grade_reasons() + self._fold_text("quality"),
             "replication": self._render_section("sections/published") + self._fold_text("replication"),
@@ -284,18 +283,6 @@ class TracePage:
             for name, theme in numbered.items()
         )
         return raw_block('<section id="appendix"><h2 class="kicker">Appendix</h2>') + folds + raw_block("</section>")
-
-    def _contracts(self) -> Iterable[Table]:
-        """Return the contracts of all tables, those with sizes converted to the trace's size unit."""
-        converted = {
-            table.name
-            for name in self.trace.analyses
-            if self._size_unit(name) != GPU
-            for table in load_contracts([name]).values()
-        }
-        return [
-            table.in_unit(self.m.size) if name in converted else table for name, table in self.trace.contracts.items()
-        ]
 
     def _render_section(self, name: str) -> str:
         """Render a section to Markdown, after a mark that names its file.
