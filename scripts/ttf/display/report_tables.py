@@ -137,6 +137,17 @@ def format_rows(frame: pl.DataFrame, columns: Sequence[str], formatter: Callable
     return pl.Series([None if row[0] is None else formatter(*row) for row in rows], dtype=pl.String)
 
 
+def merge_collinear_rows(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Make one row of rows that differ in this column alone: features in a fixed ratio have the same numbers."""
+    others = [name for name in frame.columns if name != column]
+    merged = frame.group_by(others, maintain_order=True).agg(column).select(frame.columns)
+    names = [
+        values[0] if len(values) == 1 else f"{words.join_list(values)} (in a fixed ratio: one)"
+        for values in merged[column].to_list()
+    ]
+    return merged.with_columns(pl.Series(column, names, dtype=pl.String))
+
+
 def add_size_labels(frame: pl.DataFrame) -> pl.DataFrame:
     """Add the column `gpus` with the label of each size bucket: 1; 3–4."""
     return frame.with_columns(gpus=format_rows(frame, ("gpus_low", "gpus_high"), words.gpus_label))
