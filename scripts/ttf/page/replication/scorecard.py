@@ -29,6 +29,10 @@ _COUNTS = ("n", "ended", "jobs", "rows_read")
 Tables = Callable[[str, str], pl.DataFrame | None]
 
 
+# Reason of a blank cell whose table gives none.
+BLANK_CELL = "the table leaves it blank"
+
+
 class NotComputable(Exception):
     """A claim's quantity cannot be computed; the message becomes the note of the scorecard."""
 
@@ -54,7 +58,7 @@ def compute_quantity(table: pl.DataFrame, query: Mapping) -> tuple[float, int | 
         return float(rows.height), None
     if values.len() == 0 and rows.height:
         reasons = list(rows["reason"].drop_nulls()) if "reason" in rows.columns else []
-        raise NotComputable(reasons[0] if reasons else "the table leaves it blank")
+        raise NotComputable(reasons[0] if reasons else BLANK_CELL)
     value = float({None: values.sum, "sum": values.sum, "max": values.max, "min": values.min}[aggregate]())
     if "of" in query or "over" in query:
         base = _select_rows(table, query["of"])[query["column"]] if "of" in query else rows[query["over"]]

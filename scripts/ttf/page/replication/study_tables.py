@@ -8,6 +8,7 @@ import polars as pl
 
 from ttf.page.replication.findings import Datasets, fill_words, list_rows, list_study_traces
 from ttf.page.replication.scorecard import (
+    BLANK_CELL,
     DIFFERS,
     NOT_COMPUTABLE,
     NOT_RUN,
@@ -103,7 +104,8 @@ def _read_cell(table: pl.DataFrame | None, query: Mapping) -> dict:
             raise NotComputable(f"the trace has no table {query['table']}")
         value, n = compute_quantity(table, query)
     except NotComputable as error:
-        return cell | {"verdict": NOT_COMPUTABLE, "note": str(error)}
+        reason = str(error)
+        return cell | {"verdict": NOT_COMPUTABLE, "note": None if reason == BLANK_CELL else reason}
     bounds = {}
     for side in ("low", "high"):
         with contextlib.suppress(NotComputable, KeyError):
