@@ -96,8 +96,8 @@ class Numbers(Mapping[str, Number]):
             raise KeyError(f"{key}: {explain_missing(key, self._subject)}{_suggest(key, cells)}")
         cell = cells[key]
         low, high, clusters = find_interval(cells, key) or (None, None, "")
-        names = ("n", "definition", "source")
-        return Number(key, cell["value"], cell["unit"], low, high, clusters, *(cell.get(name) for name in names))
+        definition = cell.get("definition", "")
+        return Number(key, cell["value"], cell["unit"], low, high, clusters, cell["n"], definition, cell["source"])
 
     def __iter__(self) -> Iterator[str]:
         return iter(dict.fromkeys([*self._subject.metrics, *self._subject.withheld]))

@@ -354,7 +354,7 @@ class Study:
     def build_brief_options(self, name: str) -> dict[str, Any]:
         """Return what the brief says about a trace."""
         trace = self.traces[name]
-        options = {"clock": trace.clock, "failure_words": trace.outcomes.get("failure", [])}
+        options: dict[str, Any] = {"clock": trace.clock, "failure_words": trace.outcomes.get("failure", [])}
         options |= {"changed_outcomes": trace.changed_outcomes}
         return trace.description | options | {"targets": self.config["targets"]}
 

@@ -109,7 +109,7 @@ def _read_cell(table: pl.DataFrame | None, query: Mapping) -> dict:
     bounds = {}
     for side in ("low", "high"):
         with contextlib.suppress(NotComputable, KeyError):
-            bounds[f"ci_{side}"] = compute_quantity(table, query | {"column": query[side]})[0]
+            bounds[f"ci_{side}"] = compute_quantity(table, {**query, "column": query[side]})[0]
     return cell | bounds | {"value": value, "n": n}
 
 

@@ -64,7 +64,7 @@ def read_studies(trace: str, scorecard: Path, tables: Path) -> list[PublishedStu
 
 
 def _describe_study(key: str, title: str, findings: pl.DataFrame, cells: pl.DataFrame) -> PublishedStudy:
-    key, counts = cells["key"].first() or key, Counter(findings["verdict"])
+    key, counts = next(iter(cells["key"]), key), Counter(findings["verdict"])
     verdicts = [
         f"{words.count(counts[verdict])} {singular if counts[verdict] == 1 else plural}"
         for verdict, (singular, plural) in _VERDICT_CLAUSES.items()
@@ -76,7 +76,7 @@ def _describe_study(key: str, title: str, findings: pl.DataFrame, cells: pl.Data
     if rest.height and cards.OTHER_CLUSTER not in counts:
         caption = "Further numbers" if tables else "Published numbers"
         tables.append(PublishedTable(f"{key}-findings", f"{caption} of {title}.", _build_findings_table(rest)))
-    dataset = findings["dataset"].first() or cells["dataset"][0]
+    dataset = next(iter([*findings["dataset"], *cells["dataset"]]))
     return PublishedStudy(key, title, dataset, verdicts, tables)
 
 

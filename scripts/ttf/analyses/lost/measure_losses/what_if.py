@@ -45,8 +45,8 @@ def what_if_sums(runs: Frame, trials_s: Sequence[int]) -> pl.DataFrame:
         NO_USER_RETRY: pl.col("by_user").fill_null(False),
         NO_SYSTEM_RETRY: ~pl.col("by_user").fill_null(True),
     }
-    sums = [_sum_no_retry(measured, name, pl.col("failed") & stops) for name, stops in stops_by_scenario.items()]
-    return pl.concat([terms.sum(), *sums], how="horizontal").cast(pl.Int128).collect()
+    retries = [_sum_no_retry(measured, name, pl.col("failed") & stops) for name, stops in stops_by_scenario.items()]
+    return pl.concat([terms.sum(), *retries], how="horizontal").cast(pl.Int128).collect()
 
 
 def what_if(sums: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:

@@ -69,10 +69,10 @@ def draw_cutoffs(inputs: Inputs, study: Study) -> Figure:
     title = "Mean run time by request, with longer runs left out"
     panels, datasets = [], {}
     for outcome, feature, cutoff_s in CUTOFFS:
-        key = {"outcome_set": STUDY_SETS[outcome], "feature": feature, "cutoff_s": cutoff_s}
-        groups = inputs["runtime_by_group"].filter(**key).with_columns(value=pl.col("value").cast(pl.Float64))
-        groups = groups.filter(pl.col("value") > 0)
-        r = correlation_row(inputs["correlations"], *key.values(), "group_mean", "pearson")
+        outcome_set = STUDY_SETS[outcome]
+        groups = inputs["runtime_by_group"].filter(outcome_set=outcome_set, feature=feature, cutoff_s=cutoff_s)
+        groups = groups.with_columns(value=pl.col("value").cast(pl.Float64)).filter(pl.col("value") > 0)
+        r = correlation_row(inputs["correlations"], outcome_set, feature, cutoff_s, "group_mean", "pearson")
         if groups.height and r and r["estimate"] is not None:
             name = f"{outcome}_{feature}"
             datasets[name] = groups.select("value", "jobs", y=pl.col("runtime_mean_s").clip(1)).to_dicts()
