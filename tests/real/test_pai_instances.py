@@ -9,7 +9,7 @@ from itertools import pairwise
 import polars as pl
 import pytest
 from acceptance import CHROMIUM, browsing, faults
-from study_pages import wrong_study_cells
+from published_cells import wrong_study_cells
 from study_runs import check_out
 from withheld_cells import find_withheld_cells
 

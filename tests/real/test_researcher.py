@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 import yaml
-from study_pages import wrong_study_cells
+from published_cells import wrong_study_cells
 from study_runs import check_out, environment, ttf_command
 
 FOLDERS = {

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 import yaml
-from of_claims import ROOT_CLAIMS
+from shipped_claims import DOCUMENT as SHIPPED
 from ttf.engine.storage.tables import write_csv
 from ttf.page.replication.findings import fill_words, list_cell_tables, list_rows, merge_layouts, read_claims
 from ttf.page.replication.scorecard import implied_counts, scorecard
@@ -223,7 +223,7 @@ def test_a_cell_of_an_unknown_column_is_refused():
 
 
 def test_every_shipped_layout_names_its_words_once():
-    for layouts in merge_layouts([ROOT_CLAIMS]).values():
+    for layouts in merge_layouts([SHIPPED]).values():
         assert list_cell_tables(layouts) == sorted(set(list_cell_tables(layouts)))
         for layout in layouts:
             rows = [(row.get("group"), row["row"]) for row in list_rows(layout)]

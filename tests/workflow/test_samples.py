@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 from metric_cells import wrong_cells
+from published_cells import wrong_study_cells
 from samples.pack import EMBEDDED
 from samples.sacct import sample, sample_logs
-from study_pages import wrong_study_cells
 from study_runs import SLURM, copy_study
 from ttf.analyses.causes.judge_node_errors import ERROR_ATTRIBUTIONS, ERROR_CODES, ERROR_LEAD_TIMES, ERROR_SUMMARY
 from ttf.engine.storage.tables import read_table

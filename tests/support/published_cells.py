@@ -6,11 +6,11 @@ from html import unescape
 from pathlib import Path
 
 import polars as pl
-from of_claims import ROOT_CLAIMS
+from shipped_claims import DOCUMENT
 from ttf.page.replication.findings import fill_words, list_rows
 from ttf.page.replication.scorecard import NotComputable, compute_quantity
 
-CLAIM_BY_ID = {claim["id"]: claim for claim in ROOT_CLAIMS["claims"]}
+CLAIM_BY_ID = {claim["id"]: claim for claim in DOCUMENT["claims"]}
 
 
 def read_html_tables(page: str) -> dict[str, list[str]]:
@@ -32,7 +32,7 @@ def wrong_study_cells(results: Path, study: str, trace: str, key: str) -> list[s
     pages = results / f"studies/{study}/report"
     page = next(file for file in (pages / f"{trace}.html", pages / "index.html") if file.is_file())
     on_page = read_html_tables(page.read_text(encoding="utf-8"))
-    return list(_find_faults(results / trace, cells, on_page, ROOT_CLAIMS["tables"][key]))
+    return list(_find_faults(results / trace, cells, on_page, DOCUMENT["tables"][key]))
 
 
 def _find_faults(folder: Path, cells: pl.DataFrame, on_page: dict, layouts: list[dict]) -> Iterator[str]:
