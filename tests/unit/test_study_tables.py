@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 import yaml
 from shipped_claims import DOCUMENT as SHIPPED
+from ttf.commands.table import render_published_table
 from ttf.engine.storage.tables import write_csv
 from ttf.page.replication.findings import fill_words, list_cell_tables, list_rows, merge_layouts, read_claims
 from ttf.page.replication.scorecard import implied_counts, scorecard
@@ -160,6 +161,20 @@ def test_the_cells_of_the_page_have_exact_numbers_and_the_class_of_their_verdict
     assert 'data-v="0.9" class="doubt"' in html
     assert 'data-v="0.0201">2.01e-02 (1.00e-01–8.00e-01)' in html
     assert "r, printed" in html and "r, here" in html and "p, here" not in html
+
+
+def test_a_paper_gets_the_table_with_its_source_and_a_note(tmp_path):
+    cells, _ = make_cells()
+    write_csv(cells, tmp_path / "study_tables.csv")
+    markdown = render_published_table(tmp_path, "mine", "first").splitlines()
+    assert markdown[0] == "**The first table. A note. Printed: A <paper>. Here: trace mine.**"
+    assert markdown[2].startswith("|  | Kind | r, printed | r, here | p |") and markdown[4].startswith(
+        "| G | A | 0.44 |"
+    )
+    assert "95% CI" in markdown[-1]
+    latex = render_published_table(tmp_path, "mine", "first", is_latex=True)
+    assert r"\begin{tabular" in latex and "0.441" in latex
+    assert render_published_table(tmp_path, "mine", "second") == "" == render_published_table(Path("none"), "mine", "x")
 
 
 def test_a_note_on_every_row_is_one_on_the_table():

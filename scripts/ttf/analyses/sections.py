@@ -38,7 +38,6 @@ APPENDIX = {
 THEMES = RESULTS | {
     "quality": APPENDIX["quality"],
     "replication": APPENDIX["replication"],
-    "claims": Theme("Published findings", "scorecard"),
 }
 
 
