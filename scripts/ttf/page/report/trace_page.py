@@ -6,6 +6,7 @@ Pandoc both render. The rest is HTML by report/blocks.html, which renderers pass
 
 import importlib.util
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -35,6 +36,7 @@ from ttf.page.report.citation import Citation
 from ttf.page.report.published_studies import PublishedStudy, describe_comparison
 
 _STAGE_SECTIONS = {"quality": ["sections/data", "sections/quality"]}
+_CITED = re.compile(r"^@\w+\{(\w+),", re.MULTILINE)
 _FORMATTERS = ("count", "number", "share", "duration", "plural")
 
 
@@ -143,6 +145,7 @@ class TracePage:
             "has_chart": self.blocks.has_chart,
             "has_table": self.blocks.has_table,
             "most_parts": quality_tables.MAX_PARTS,
+            "cited": _CITED.findall((templates / "references.bib").read_text(encoding="utf-8")),
         }
         for page in self._pages.values():
             if "context" in vars(page):
