@@ -29,7 +29,7 @@ RESULTS = {
 }
 APPENDIX = {
     "quality": Theme("Data quality", "quality"),
-    "replication": Theme("Published studies, side by side", "replication"),
+    "replication": Theme("Published studies", "replication"),
     "methods": Theme("Methods", "methods"),
     "numbers": Theme("All numbers", "numbers"),
     "reproduce": Theme("Reproduce and cite", "reproduce"),
