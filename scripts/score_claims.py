@@ -9,20 +9,18 @@ def main(snakemake):
 
     import yaml
     from ttf.engine.storage.tables import read_table, write_product
+    from ttf.page.replication.findings import merge_layouts, read_claims
     from ttf.page.replication.published_values import published_values
     from ttf.page.replication.scorecard import implied_counts, scorecard
-    from ttf.page.report_contracts import IMPLIED_N, PUBLISHED_VALUES, SCORECARD
+    from ttf.page.replication.study_tables import build_study_tables
+    from ttf.page.report_contracts import IMPLIED_N, PUBLISHED_VALUES, SCORECARD, STUDY_TABLES
     from ttf.page.results_tables import load_all_contracts
 
     # libyaml's loader, if installed, takes a seventh of the time.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    params, output, claims = snakemake.params, snakemake.output, []
-    for file in snakemake.input.claims:
-        document = yaml.load(Path(file).read_text(encoding="utf-8"), Loader=loader)
-        for claim in document["claims"]:
-            source = document["sources"][claim["source"]]
-            title, year = (source, None) if isinstance(source, str) else (source["title"], source["year"])
-            claims.append(claim | {"source": title, "year": year})
+    params, output = snakemake.params, snakemake.output
+    documents = [yaml.load(Path(file).read_text(encoding="utf-8"), Loader=loader) for file in snakemake.input.claims]
+    claims = read_claims(documents)
     contracts_by_name, table_paths = load_all_contracts(tuple(params.folders)), iter(snakemake.input.tables)
     paths = {(trace, name): next(table_paths) for trace, names in params.tables.items() for name in names}
 
@@ -33,7 +31,11 @@ def main(snakemake):
     scored = scorecard(claims, params.study, read_table_if_present)
     write_product(scored, SCORECARD, output.scorecard)
     write_product(published_values(claims), PUBLISHED_VALUES, output.published)
-    write_product(implied_counts(claims, params.study, read_table_if_present), IMPLIED_N, output.implied)
+    implied = implied_counts(claims, params.study, read_table_if_present)
+    write_product(implied, IMPLIED_N, output.implied)
+    layouts = merge_layouts(documents)
+    cells = build_study_tables(layouts, claims, params.study, read_table_if_present, scored, implied)
+    write_product(cells, STUDY_TABLES, output.tables)
     return ", ".join(f"{count} {verdict}" for verdict, count in Counter(scored["verdict"]).items())
 
 

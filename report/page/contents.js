@@ -77,7 +77,7 @@ document.addEventListener("click", (event) => {
 
 // One fold per frame, so that the page stays responsive.
 DO["open-all"] = () => {
-  const folds = [...document.querySelectorAll("main details.details")];
+  const folds = [...document.querySelectorAll("main details:not(.ways)")];
   const open = folds.some((fold) => !fold.open);
   for (const button of document.querySelectorAll("[data-do=open-all]")) button.textContent = open ? "Close all details" : "Open all details";
   (function next() {

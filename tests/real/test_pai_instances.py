@@ -9,6 +9,7 @@ from itertools import pairwise
 import polars as pl
 import pytest
 from acceptance import CHROMIUM, browsing, faults
+from published_cells import wrong_study_cells
 from study_runs import check_out
 from withheld_cells import find_withheld_cells
 
@@ -202,6 +203,12 @@ def test_every_machine_is_in_the_published_list(pai, shared_data):
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
+def test_every_printed_value_of_study_1_stands_beside_the_cell_of_these_rows(study):
+    assert wrong_study_cells(study[0].parent, "pai", "pai", "study1") == []
+    text = study[2].read_text(encoding="utf-8")
+    assert "Printed of the whole trace; here: a copy or a part of it." in text
+
+
 def test_the_page_is_accepted(study):
     pai, _, page = study
     with browsing() as browser:

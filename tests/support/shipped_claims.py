@@ -4,4 +4,5 @@ from pathlib import Path
 
 from ttf.study.configuration.claims import load_claims
 
-CLAIMS = load_claims(Path(__file__).parents[2] / "config/claims.yaml")["claims"]
+DOCUMENT = load_claims(Path(__file__).parents[2] / "config/claims.yaml")
+CLAIMS = DOCUMENT["claims"]

@@ -414,13 +414,13 @@ def _report(study: Study, pdf: bool) -> Iterator[Job]:
     study_folder, source = f"results/{study.study_folder}", f"results/{study.study_folder}/report/source"
     claimed = study.find_claim_tables()
     scored = {"scorecard": f"{study_folder}/scorecard.csv", "implied": f"{study_folder}/implied_n.csv"}
-    scored["published"] = f"{study_folder}/published_values.csv"
+    scored |= {"published": f"{study_folder}/published_values.csv", "tables": f"{study_folder}/study_tables.csv"}
     inputs = {
         "tables": [path for tables in claimed.values() for path in tables.values()],
         "claims": [file for file, _ in study.claim_files],
     }
     params = {
-        "study": study.names,
+        "study": study.datasets,
         "folders": study.folders,
         "tables": {key: [*table_names] for key, table_names in claimed.items()},
     }

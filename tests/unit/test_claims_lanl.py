@@ -28,4 +28,4 @@ def tables() -> dict[str, pl.DataFrame]:
 
 def test_the_quantity_of_each_claim():
     frames = tables()
-    check_computed("lanl", scorecard(claims_of(__file__), ["lanl"], lambda _, name: frames[name]))
+    check_computed("lanl", scorecard(claims_of(__file__), {"lanl": ["lanl"]}, lambda _, name: frames[name]))

@@ -23,5 +23,5 @@ TABLES = compute_occupancy(make_placements(ALLOCATIONS), nodes=make_nodes(x=8, y
 
 def test_the_share_of_empty_servers():
     """Occupancy is 60 to 70 % for 3000 s. During 2000 s of them one of three servers is empty."""
-    table = scorecard(claims_of(__file__), ["philly"], lambda _, name: TABLES[name])
+    table = scorecard(claims_of(__file__), {"philly": ["philly"]}, lambda _, name: TABLES[name])
     assert table["computed"].to_list() == pytest.approx([2 / 9], rel=1e-12)

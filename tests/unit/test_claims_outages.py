@@ -26,4 +26,6 @@ def test_the_quantity_of_each_claim():
     faults = records()
     _, _, exposure = make_outages({"a": []}, 3600 * faults.height)
     table = causes(*merge_records("t", apply_rules(faults, []), exposure))
-    check_computed("outages", scorecard([claim | {"trace": "t"} for claim in FAULT_CLAIMS], ["t"], lambda *_: table))
+    check_computed(
+        "outages", scorecard([claim | {"of": "t"} for claim in FAULT_CLAIMS], {"t": ["t"]}, lambda *_: table)
+    )

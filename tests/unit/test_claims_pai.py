@@ -65,5 +65,5 @@ PAI_CLAIMS = claims_of(__file__)
 
 def test_the_quantity_of_each_claim():
     frames = micro_tables()
-    micro_claims = [claim | {"trace": "micro"} for claim in PAI_CLAIMS]
-    check_computed("pai", scorecard(micro_claims, ["micro"], lambda _, table: frames[table]))
+    micro_claims = [claim | {"of": "micro"} for claim in PAI_CLAIMS]
+    check_computed("pai", scorecard(micro_claims, {"micro": ["micro"]}, lambda _, table: frames[table]))

@@ -38,7 +38,7 @@ NOT_COMPUTABLE = {
 
 def test_printed_numbers_that_agree_are_reproduced_and_others_suspect():
     """A quantity that computes something else would not give the printed number."""
-    table = scorecard(PRINTED_CLAIMS, [], lambda *_: None)
+    table = scorecard(PRINTED_CLAIMS, {}, lambda *_: None)
     ids = dict(table.group_by("verdict").agg("id").iter_rows())
     assert {name: len(of_verdict) for name, of_verdict in ids.items()} == {
         "suspect in the source": len(SUSPECT),

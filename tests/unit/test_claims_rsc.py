@@ -14,7 +14,8 @@ from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect
 from ttf.analyses.outcomes.describe_states.compute import build_size_mix, build_states, summarise_cluster
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.scaling.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
-from ttf.page.replication.scorecard import claim_traces, scorecard
+from ttf.page.replication.findings import claim_datasets
+from ttf.page.replication.scorecard import scorecard
 from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS
 from ttf.records.runs import RUN_COLUMNS, add_previous_runs
@@ -23,7 +24,7 @@ from ttf.stats.large_runs.projection import ProjectionLimit
 
 RSC_CLAIMS = claims_of(__file__)
 # Without a trace only what is printed can be computed.
-WITHOUT_TRACE = scorecard(RSC_CLAIMS, [], lambda *_: None)
+WITHOUT_TRACE = scorecard(RSC_CLAIMS, {}, lambda *_: None)
 PRINTED = set(WITHOUT_TRACE.drop_nulls("computed")["id"])
 OF_TRACES = [claim for claim in RSC_CLAIMS if claim["id"] not in PRINTED]
 DAY = 86_400
@@ -155,5 +156,8 @@ def tables() -> dict[str, pl.DataFrame]:
 def test_the_quantity_of_each_claim():
     """RSC-1 and RSC-2, the clusters of Helios, and Seren and Kalos are each this dozen."""
     frames = tables()
-    rows = [scorecard([claim], claim_traces(claim), lambda _, table: frames[table]) for claim in OF_TRACES]
+    rows = [
+        scorecard([claim], {name: [name] for name in claim_datasets(claim)}, lambda _, table: frames[table])
+        for claim in OF_TRACES
+    ]
     check_computed("rsc", pl.concat(rows))

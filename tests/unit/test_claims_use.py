@@ -40,5 +40,5 @@ def tables() -> dict[str, pl.DataFrame]:
 
 def test_the_quantity_of_each_claim():
     frames = tables()
-    micro_claims = [claim | {"trace": "micro"} for claim in CLAIMS]
-    check_computed("use", scorecard(micro_claims, ["micro"], lambda _, table: frames[table]))
+    micro_claims = [claim | {"of": "micro"} for claim in CLAIMS]
+    check_computed("use", scorecard(micro_claims, {"micro": ["micro"]}, lambda _, table: frames[table]))

@@ -74,11 +74,13 @@ def test_the_interval_of_a_number_is_the_clustered_one_if_it_exists():
 
 
 def test_every_number_has_a_row_and_each_description_occurs_once():
-    rows, descriptions = all_numbers.rows(M, [SHARES])
+    meanings = {"a.failure_share": "Failures of those that ended.", "c.jobs": "Jobs.", "a.cluster_by": "Jobs."}
+    defined = Numbers({key: M.get(key) and cell | {"definition": meanings.get(key)} for key, cell in M.items()})
+    rows, descriptions = all_numbers.rows(defined)
     assert [row.key for row in rows] == list(M)
     first = rows[0]
     assert (first.words, first.exact, first.n, first.low, first.high) == ("33.3%", repr(1 / 3), "1,200", "0.2", "0.5")
-    assert descriptions == ["Failures of those that ended.", "A row for each user."]
+    assert descriptions == ["Failures of those that ended.", "Jobs."]
     doc = ParsedPage(macros(REPORT).all_numbers(rows, descriptions))
     table_rows = [values for tag, values in doc.attributes if tag == "tr"]
     assert "script" not in doc.tags and HOSTILE in doc.text

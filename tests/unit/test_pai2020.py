@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pai_products import derive_jobs, derive_placements
 from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
-from ttf.formats.pai2020 import derive as pai2020
+from ttf.formats.format_declaration import load_outcomes
 from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, read_nodes
 
@@ -288,7 +288,7 @@ def test_many_tasks_stay_in_file_order(derive):
 
 
 moment = st.one_of(st.none(), st.integers(1, 30))
-status = st.sampled_from(list(pai2020.OUTCOMES))
+status = st.sampled_from(list(load_outcomes("pai2020")))
 
 
 instances = st.lists(st.tuples(moment, moment), max_size=4)

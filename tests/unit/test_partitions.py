@@ -19,12 +19,15 @@ from ttf.engine.storage.partitions import (
     make_spill_folder,
 )
 from ttf.engine.storage.tables import read_blocks
+from ttf.formats.format_declaration import load_outcomes
 from ttf.formats.pai2020 import derive as pai2020
 
 moment = st.none() | st.integers(1, 50)
 JOBS = st.integers(0, 8).map("j{}".format)
 TASKS = st.lists(
-    st.tuples(JOBS, st.sampled_from(["ps", "worker"]), st.sampled_from(sorted(pai2020.OUTCOMES)), moment, moment),
+    st.tuples(
+        JOBS, st.sampled_from(["ps", "worker"]), st.sampled_from(sorted(load_outcomes("pai2020"))), moment, moment
+    ),
     unique_by=lambda task: task[:2],
     min_size=1,
     max_size=12,
@@ -95,7 +98,7 @@ def test_placements_match_a_loop_over_the_instances(raw, missing_tables, block_r
         attempts = [other for other in siblings if row["instance"] and other["instance"] == row["instance"]] or [row]
         keys = sorted({_attempt_key(attempt, attempts) for attempt in attempts})
         machines = {other["machine"] for other in siblings}
-        outcome = pai2020.OUTCOMES.get(row["status"] or task["status"], "unknown")
+        outcome = load_outcomes("pai2020").get(row["status"] or task["status"], "unknown")
         is_own = row["status"] is not None or len(machines) == 1
         number, first_line = keys.index(_attempt_key(row, attempts)), min(attempt["line"] for attempt in attempts)
         ids = (task_row, number, first_line, row["machine"])

@@ -688,7 +688,7 @@ def test_gpu_allocations_carry_the_outcome_of_their_job(raw):
             job(),
         ]
     )
-    allocations = philly.held_gpus(tables)
+    allocations = philly.held_gpus(tables, {})
     assert allocations.select("owner", "attempt", "machine", "gpu", "outcome", "gpus", "servers").rows() == [
         (0, 0, "m1", 0, "cancelled", 1, 1),
         (0, 1, "m1", 0, "cancelled", 1, 2),

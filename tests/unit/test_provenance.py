@@ -215,18 +215,20 @@ def test_the_tree_of_a_product(study):
 def test_the_tree_of_a_number(study):
     metrics = "results/mine/metrics.json"
     value = {"value": 12.5, "unit": "s", "n": 1200, "source": "table.csv", "column": "mttf_s", "line": 3}
+    value["definition"] = "Mean time."
     Path(metrics).write_text(json.dumps({"mttf.all": value, "gpu": value | {"value": "\x1b[2J", "n": None}}))
     jobs = [*JOBS, job("summarise", [metrics], ["results/mine/table.csv"])]
     record = Manifest(make_manifest(jobs, ["mine"], {}, DigestCache(Path(".snakemake/sha256.json"))))
     table = f"results/mine/table.csv, 4 bytes, sha256 {sha256(TEXTS['results/mine/table.csv'])[:12]}"
     cell = [
         "mttf.all = 12.5 s (n = 1,200), in results/mine/metrics.json",
+        "  means: Mean time.",
         f"  is the cell mttf_s in line 3 of {table}",
     ]
     tree = [f"  from {table}", "    by count: scripts/write_config.py and 1 module"]
-    assert explain(record, metrics, "mttf.all").splitlines()[:4] == cell + tree
+    assert explain(record, metrics, "mttf.all").splitlines()[:5] == cell + tree
     short = explain(record, None, "mttf.all", verbose=False).splitlines()
-    assert short[:2] == cell and "  of the raw files raw.csv" in short
+    assert short[:3] == cell and "  of the raw files raw.csv" in short
     assert "\x1b" not in explain(record, metrics, "gpu")
     for arguments, message in (
         ((metrics, "mtf.all"), r"Did you mean mttf\.all"),

@@ -8,6 +8,7 @@ from scipy.stats import chi2
 from study_runs import ROOT
 from ttf.display.brief_model import Tile
 from ttf.display.phrases import count_words, to_html
+from ttf.page.replication.findings import read_claims
 from ttf.page.replication.published_values import published_values
 from ttf.page.report.tile_comparisons import MOST_WORDS, compare_tiles
 from ttf.page.report_contracts import PUBLISHED_VALUES
@@ -18,18 +19,7 @@ DOCUMENT = load_claims(ROOT / "config/claims.yaml")
 HOSTILE = "<script>{a.b|1}</script>"
 
 
-def read_claims(document=DOCUMENT):
-    """Return the claims as the rule reads them."""
-    sources = {
-        name: source if isinstance(source, dict) else {"title": source, "year": None}
-        for name, source in document["sources"].items()
-    }
-    for claim in document["claims"]:
-        source = sources[claim["source"]]
-        yield claim | {"source": source["title"], "year": source["year"]}
-
-
-PUBLISHED = published_values(read_claims())
+PUBLISHED = published_values(read_claims([DOCUMENT]))
 
 
 def compare(m, trace_info=ABOUT, states=("shown", "shown", "shown"), published=PUBLISHED, name="mine"):
@@ -37,7 +27,7 @@ def compare(m, trace_info=ABOUT, states=("shown", "shown", "shown"), published=P
     trace = SimpleNamespace(
         name=name,
         metrics=m,
-        info=trace_info,
+        info={"datasets": [name], **trace_info},
         has_jobs=trace_info["gives"] == "jobs",
         brief=SimpleNamespace(tiles=tiles),
     )
@@ -93,7 +83,7 @@ def test_a_tile_lists_what_is_defined_alike():
 
 
 def test_a_fold_is_short_escaped_and_says_what_it_leaves_out():
-    claim = {"id": "a", "trace": "t", "source": HOSTILE, "year": 2025, "evidence": "printed", "published": 0.9}
+    claim = {"id": "a", "of": "t", "source": HOSTILE, "year": 2025, "evidence": "printed", "published": 0.9}
     tile = {"tile": "availability", "name": HOSTILE, "remark": HOSTILE, "basis": "infra"}
     lines = compare(made(), published=published_values([claim | {"tiles": [tile] * 15}]))["availability"]
     assert sum(map(count_words, lines)) <= MOST_WORDS
@@ -119,7 +109,7 @@ def test_an_error_names_the_claim_and_the_key(tmp_path, change, message):
     text = """
 sources: {x: {title: A paper, year: 2025}}
 claims:
-  - {id: a, trace: mine, source: x, statement: s, published: 12, evidence: printed, missing: data,
+  - {id: a, of: mine, source: x, statement: s, published: 12, evidence: printed, missing: data,
      tiles: [{tile: mttf, name: A, basis: infra, exposure_days: 3}]}
 """
     file.write_text(text)

@@ -16,6 +16,7 @@ from ttf.analyses.queue.describe_workload.workload import (
     recurrence,
     request_against_use,
 )
+from ttf.page.replication.findings import read_claims
 from ttf.page.replication.scorecard import NotComputable, compute_quantity, implied_counts, scorecard
 from ttf.records.jobs import JOB_COLUMNS, conform
 from ttf.stats.durations.mttf import mean_time_to_failure
@@ -101,9 +102,9 @@ COMPUTABLE = [claim for claim in CLAIMS if "quantity" in claim and not stands_el
 
 def test_the_quantities_of_claims_on_a_trace_of_a_dozen_rows_are_those_of_the_snapshot():
     """Each can be counted in MICRO by hand; a new claim needs a line in tests/snapshots, read with care."""
-    micro_claims = [claim | {"trace": "micro"} for claim in COMPUTABLE]
+    micro_claims = [claim | {"of": "micro"} for claim in COMPUTABLE]
     computed = dict(
-        scorecard(micro_claims, ["micro"], lambda _, name: TABLES[name]).select("id", "computed").iter_rows()
+        scorecard(micro_claims, {"micro": ["micro"]}, lambda _, name: TABLES[name]).select("id", "computed").iter_rows()
     )
     assert computed == pytest.approx(dict(pl.read_csv(SNAPSHOT).iter_rows()), rel=1e-9)
 
@@ -119,7 +120,7 @@ def test_every_claim_is_computed_in_a_test_or_states_what_is_missing():
 def claim(**changes):
     defaults = {
         "id": "a",
-        "trace": "mine",
+        "of": "mine",
         "source": "x",
         "statement": "y",
         "published": 10.0,
@@ -143,7 +144,9 @@ TABLE = pl.DataFrame(
 
 
 def score_claim(study=("mine",), table=TABLE, **changes):
-    (row,) = scorecard([claim(**changes)], list(study), lambda trace, name: table).iter_rows(named=True)
+    (row,) = scorecard([claim(**changes)], {name: [name] for name in study}, lambda trace, name: table).iter_rows(
+        named=True
+    )
     return row
 
 
@@ -209,7 +212,7 @@ def test_printed_numbers_need_no_trace():
     ("changes", "note"),
     [
         ({"missing": "no logs", "quantity": None, "tolerance": None, "why": None}, "no logs"),
-        ({"quantity": {"table": "t", "where": {"k": "ten"}, "column": "v"}}, "no row of the table matches"),
+        ({"quantity": {"table": "t", "where": {"k": "ten"}, "column": "v"}}, "the trace has no such row"),
         ({"quantity": {"table": "t", "column": "v"}}, "4 rows of the table match, and one is wanted"),
         ({"quantity": {"table": "t", "where": {"k": "four"}, "column": "v"}}, "too few"),
         ({"quantity": {"table": "t", "where": {"k": "one"}, "column": "w"}}, "the table has no column w"),
@@ -241,7 +244,7 @@ def test_pairs_that_agree_differ_are_pasted_malformed_or_impossible():
     pairs = [("fits", "0.44", "2.01e-02"), ("off", "0.64", "4.51e-07"), ("bad", "-0.09", "3.19e-0.1")]
     pairs += [("once", "0.04", "4.50e-01"), ("again", "0.04", "4.50e-01"), ("never", "0.99", "9.00e-01")]
     table = pl.DataFrame({"k": ["one"], "v": [0.44], "n": [27]})
-    counts = implied_counts([make_pair(*numbers) for numbers in pairs], ["mine"], lambda *_: table)
+    counts = implied_counts([make_pair(*numbers) for numbers in pairs], {"mine": ["mine"]}, lambda *_: table)
     verdicts = dict(counts.select("id", "verdict").iter_rows())
     assert verdicts == {
         "fits": "agrees",
@@ -252,7 +255,40 @@ def test_pairs_that_agree_differ_are_pasted_malformed_or_impossible():
         "never": "impossible",
     }
     assert set(counts["n_in_data"]) == {27}
-    assert implied_counts([make_pair("a", "0.44", "2.01e-02")], [], lambda *_: None)["verdict"].to_list() == ["not run"]
+    assert implied_counts([make_pair("a", "0.44", "2.01e-02")], {}, lambda *_: None)["verdict"].to_list() == ["not run"]
+
+
+# The trace that a claim is of ----------------------------------------------------------------------------------------
+
+
+def score_rows(study, **changes):
+    frame = scorecard([claim(of="pai2020", **changes)], study, lambda *_: TABLE)
+    return [(row["trace"], row["verdict"], row["computed"]) for row in frame.iter_rows(named=True)]
+
+
+def test_a_finding_belongs_to_every_trace_of_its_data_set():
+    study = {"sample": ["sample", "pai2020"], "part": ["part", "pai2020"], "other": ["other", "sacct"]}
+    assert score_rows(study) == [("sample", "reproduced", 10.05), ("part", "reproduced", 10.05)]
+    assert score_rows({"other": ["other", "sacct"]}) == [("pai2020", "not run", None)]
+    assert score_rows(study, quantity=None, missing="data") == [(name, "not computable", None) for name in study][:2]
+
+
+def test_a_finding_of_another_cluster_has_no_verdict_beside_a_trace_of_its_format():
+    study = {"other": ["other", "sacct"]}
+    assert score_rows(study, beside=["sacct"]) == [("other", "another cluster", 10.05)]
+    arithmetic = {"arithmetic": {"parts": [4, 6]}}
+    assert score_rows(study, beside=["sacct"], quantity=arithmetic) == [("other", "reproduced", 10.0)]
+    assert score_rows(study | {"mine": ["mine", "pai2020"]}, beside=["sacct"]) == [("mine", "reproduced", 10.05)]
+
+
+def test_a_document_of_claims_gives_each_its_source():
+    sources = {"x": "A paper", "y": {"title": "Another", "year": 2025, "beside": ["sacct"]}}
+    claims = read_claims([{"sources": sources, "claims": [claim(), claim(source="y")]}])
+    keys = ("source_key", "source", "year", "beside")
+    assert [[row[key] for key in keys] for row in claims] == [
+        ["x", "A paper", None, []],
+        ["y", "Another", 2025, ["sacct"]],
+    ]
 
 
 # The file --------------------------------------------------------------------------------------------------
@@ -260,7 +296,7 @@ def test_pairs_that_agree_differ_are_pasted_malformed_or_impossible():
 VALID_FILE = """
 sources: {x: A paper}
 claims:
-  - {id: a, trace: mine, source: x, statement: s, published: 1, evidence: printed, missing: data}
+  - {id: a, of: mine, source: x, statement: s, published: 1, evidence: printed, missing: data}
 """
 
 

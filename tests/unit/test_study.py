@@ -176,7 +176,7 @@ def test_two_analyses_of_one_name():
         make_study(analyses=[declare_analysis("correlate")])
 
 
-CLAIM = {"id": "a", "trace": "sample", "quantity": {"table": "mttf", "column": "mttf_s"}}
+CLAIM = {"id": "a", "of": "sample", "quantity": {"table": "mttf", "column": "mttf_s"}}
 TABLES = {"mttf": table("mttf", "A stratum.", mttf_s=seconds("MTTF", "Mean."), n=count("n", "Durations."))}
 
 
@@ -193,7 +193,7 @@ def test_every_problem_of_the_claims_has_a_line_with_the_nearest_name():
         CLAIM,
     ]
     with pytest.raises(ConfigError) as error:
-        check_claims(claims, TABLES, "mine.yaml")
+        check_claims({"claims": claims}, TABLES, "mine.yaml")
     assert str(error.value).splitlines() == [
         "mine.yaml: claims.a: there is no table mtf; did you mean mttf?",
         "mine.yaml: claims.b: table mttf has no column mttfs_s; did you mean mttf_s?",
@@ -205,7 +205,7 @@ def test_every_problem_of_the_claims_has_a_line_with_the_nearest_name():
 
 def test_a_finding_needs_tables_of_traces_of_the_study(samples):
     assert set(samples.find_claim_tables()) <= set(samples.names)
-    text = "sources: {s: A source}\nclaims:\n- {id: a, trace: sample, source: s, statement: S, published: 1, unit: s, "
+    text = "sources: {s: A source}\nclaims:\n- {id: a, of: sample, source: s, statement: S, published: 1, unit: s, "
     text += "evidence: printed, tolerance: 0, why: exact, quantity: {table: mttf, column: mttf_s}}\n"
     Path("mine.yaml").write_text(text)
     claimed = make_study(claims=["mine.yaml"]).find_claim_tables()["sample"]

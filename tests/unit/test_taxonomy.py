@@ -27,7 +27,7 @@ from ttf.display.report_trace import Trace
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import write_product
 from ttf.records.inputs import Inputs
-from ttf.records.runs import add_deterministic
+from ttf.records.runs import add_reasons
 from ttf.study.configuration.taxonomy import load_taxonomy
 
 ROOT = Path(__file__).parents[2]
@@ -564,12 +564,12 @@ def test_a_sum_beyond_64_bits_is_exact():
 def test_reasons_come_back_to_their_jobs_and_attempts():
     jobs = make_jobs(job_id=["7", "7", "8"], task=["1", "2", None], outcome=["failure", "success", "failure"])
     reasons = classify(list_attempts(jobs.with_columns(status_raw=pl.lit("NODE_FAIL"))).filter("failed"), TAXONOMY)
-    jobs_with_reasons = add_deterministic(jobs, reasons.select(list(REASONS.columns)))
+    jobs_with_reasons = add_reasons(jobs, reasons.select(list(REASONS.columns)))
     assert jobs_with_reasons["deterministic"].to_list() == [False, None, False]
-    assert jobs_with_reasons.drop("deterministic").equals(jobs)
+    assert jobs_with_reasons.drop("deterministic", "by_user").equals(jobs)
     attempts = make_attempts(("8", "failure"), ("8", "success"), state=["OUT_OF_MEMORY", "COMPLETED"])
     reasons = classify(list_attempts(jobs.tail(1), attempts).filter("failed"), TAXONOMY)
-    attempts_with_reasons = add_deterministic(attempts, reasons.select(list(REASONS.columns)))
+    attempts_with_reasons = add_reasons(attempts, reasons.select(list(REASONS.columns)))
     assert attempts_with_reasons["deterministic"].to_list() == [True, None]
 
 

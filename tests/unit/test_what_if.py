@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory_tables import one_row
 from trace_losses import what_if_table
-from ttf.analyses.lost.measure_losses import NO_CERTAIN_RETRY, NO_RETRY, TRIAL, WHAT_IF
+from ttf.analyses.lost.measure_losses import NO_CERTAIN_RETRY, NO_RETRY, NO_SYSTEM_RETRY, NO_USER_RETRY, TRIAL, WHAT_IF
 from ttf.analyses.lost.measure_losses.what_if import NO_LARGE, NO_REASONS, NO_RETRIES, NO_TIME
 from ttf.records.runs import RUN_COLUMNS, add_previous_runs
 
@@ -70,7 +70,7 @@ def test_by_proxy_every_failure_enters_the_trial():
 
 
 def test_no_retries_by_hand():
-    deterministic, transient = {"deterministic": True}, {"deterministic": False}
+    deterministic, transient = {"deterministic": True, "by_user": True}, {"deterministic": False, "by_user": False}
     runs = make_runs(
         *[(0, 2, HOUR, "failure", deterministic)] * 3,  # two in vain
         *[(1, 1, HOUR, "failure", transient), (1, 1, 2 * HOUR, "success")],  # the second would be given up
@@ -86,15 +86,19 @@ def test_no_retries_by_hand():
     assert (row["saved_gpu_hours"], row["cost_gpu_hours"], row["given_up_gpu_hours"]) == (5, 0, 2)
     row = select_row(table, NO_CERTAIN_RETRY)
     assert (row["n"], row["affected"], row["given_up"], row["saved_gpu_hours"]) == (2, 1, 0, 4)
+    row = select_row(table, NO_USER_RETRY)
+    assert (row["n"], row["affected"], row["given_up"], row["saved_gpu_hours"]) == (2, 1, 0, 4)
+    row = select_row(table, NO_SYSTEM_RETRY)
+    assert (row["n"], row["affected"], row["given_up"], row["saved_gpu_hours"]) == (4, 1, 1, 1)
 
 
 def test_undefined_savings_are_blank():
     table = what_if_table(make_runs((0, 1, 10, "failure")), [60, 300])
     assert table.filter(pl.col("scenario") == TRIAL)["reason"].to_list() == [NO_LARGE] * 2
-    assert table["net_gpu_hours"].null_count() == table.height == 4
+    assert table["net_gpu_hours"].null_count() == table.height == 6
     (row,) = what_if_table(make_runs((0, 2, 0, "failure")), [60]).head(1).to_dicts()
     assert row["net_share"] is None and row["reason"] == NO_TIME
-    assert what_if_table(make_runs(), [60]).height == 3
+    assert what_if_table(make_runs(), [60]).height == 5
 
 
 RUNS = st.lists(

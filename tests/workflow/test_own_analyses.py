@@ -32,7 +32,7 @@ def compute(inputs):
 
 def write_claims(file: Path, **changes: str) -> None:
     document = yaml.safe_load(FINDINGS)
-    document["claims"][0]["trace"] = "sample"
+    document["claims"][0]["of"] = "sample"
     document["claims"][0]["quantity"] |= changes
     file.write_text(yaml.safe_dump(document), encoding="utf-8")
 

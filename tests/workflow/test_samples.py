@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 from metric_cells import wrong_cells
+from published_cells import wrong_study_cells
 from samples.pack import EMBEDDED
 from samples.sacct import sample, sample_logs
 from study_runs import SLURM, copy_study
@@ -51,6 +52,13 @@ def test_the_comparison_has_numbers_of_the_traces(results):
     assert len(estimated) >= 10
     for name in SAMPLES:
         assert wrong_cells(results / name) == []
+
+
+@pytest.mark.parametrize(
+    ("trace", "key"), [("sample", "study1"), ("sample_philly", "jeon2019"), ("sample_slurm", "kokolis2025")]
+)
+def test_every_printed_value_has_its_place_beside_the_cell_of_the_sample(results, trace, key):
+    assert wrong_study_cells(results, "study", trace, key) == []
 
 
 def test_ratios_and_mttf_of_a_trace_have_the_same_clusters_and_weeks(results):

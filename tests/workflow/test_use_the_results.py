@@ -8,7 +8,7 @@ import sys
 import duckdb
 import polars as pl
 import pytest
-from study_runs import OWN, ROOT
+from study_runs import OWN, PAGE, ROOT, environment, ttf_command
 from ttf.engine.storage.tables import read_table, write_product
 from ttf.page.publish.dictionary import group_by_analysis, to_table
 from ttf.page.report_contracts import DICTIONARY
@@ -75,3 +75,23 @@ def test_the_dictionary_of_a_study_has_every_column_of_every_table_that_it_wrote
     for table in tables:
         columns = dictionary.filter(path=f"{table.parent.name}/{table.name}")["column"].to_list()
         assert pl.read_csv(table, n_rows=0).columns == columns, table
+
+
+def test_the_commands_of_the_section_on_reproducing_give_the_same_page(study):
+    source = (study.folder / OWN / "report/source/index.qmd").read_text(encoding="utf-8")
+    section = source[source.index("**Provenance.**") :]
+    commands = [
+        line.split() for block in re.findall(r"``` sh\n(.*?)```", section, re.DOTALL) for line in block.splitlines()
+    ]
+    commands = [words for words in commands if words and words[0] != "#"]
+    assert {words[0] for words in commands} == {"ttf", "cp"} and ["ttf", "report", "--config", "again.yaml"] in commands
+    page = study.folder / PAGE
+    before = page.read_bytes()
+    for program, *words in commands:
+        command = ttf_command(study.folder, *words) if program == "ttf" else [program, *words]
+        process = subprocess.run(
+            command, cwd=study.folder, env=environment(), capture_output=True, text=True, check=False
+        )
+        assert process.returncode == 0, (words, process.stdout, process.stderr)
+    assert page.read_bytes() == before
+    assert re.search(r"made with Time to Failure \d+\.\d+\.\d+, Snakemake \d", section)

@@ -1,4 +1,4 @@
-"""Describe the keys of metrics.json in docs/metrics.md, from finished studies and the contracts of the tables.
+"""Describe the keys of metrics.json in docs/metrics.md, from finished studies.
 
 usage: metrics.py FILE METRICS.JSON ...   (make docs, after ttf report --trace all)
 """
@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
-
-from ttf.page.publish.dictionary import group_by_analysis
 
 INTRODUCTION = """\
 # Numbers
@@ -35,7 +33,7 @@ MOST_NAMES = 4
 COMMON_SHARE = 0.5
 # Bounds of intervals, and their clustering.
 INTERVAL_KEYS = re.compile(r".*(ci|failure_share|median)_(low|high)(_.*)?|cluster_by|clusters")
-Facts = tuple[str, str]
+Facts = tuple[str, str, str]
 
 
 def merge_branches(facts_by_key: Iterable[tuple[tuple[str, ...], Facts]]) -> dict[tuple[str, ...], Facts]:
@@ -64,21 +62,15 @@ def braces(names: list[str]) -> str:
 
 
 def text(studies: Iterable[Mapping[str, Mapping]]) -> str:
-    columns_by_path = {table.path: table.columns for tables in group_by_analysis().values() for table in tables}
-    keys = {key: (number["unit"], number["source"]) for study in studies for key, number in study.items()}
+    names = ("unit", "source", "definition")
+    keys = {key: tuple(number[name] for name in names) for study in studies for key, number in study.items()}
     lines = [INTRODUCTION]
     parts = ((tuple(key.split(".")), facts) for key, facts in keys.items())
     merged = merge_branches((key, facts) for key, facts in parts if not INTERVAL_KEYS.fullmatch(key[-1]))
     for first, rows in groupby(sorted(merged.items()), key=lambda row: row[0][0]):
         lines += [f"## {first}", "", "| key | unit | meaning | table |", "| --- | --- | --- | --- |"]
-        for key, (unit, source) in rows:
-            column = columns_by_path.get(source, {}).get(key[-1])
-            cells = (
-                f"`{'.'.join(key)}`",
-                unit,
-                column.description if column and column.description != "As above." else "",
-                source,
-            )
+        for key, (unit, source, definition) in rows:
+            cells = (f"`{'.'.join(key)}`", unit, definition, source)
             lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"

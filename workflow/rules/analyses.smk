@@ -784,6 +784,7 @@ rule measure_use:
     output:
         gpu_use=table("results/{trace}/tables/gpu_use.csv", "Queue and utilisation"),
         host_use=table("results/{trace}/tables/host_use.csv", "Queue and utilisation"),
+        locality=table("results/{trace}/tables/locality.csv", "Queue and utilisation"),
     log:
         "logs/{trace}/measure_use.log",
     benchmark:
@@ -988,8 +989,8 @@ rule repeat_study:
         runtime_by_group="results/{trace}/tables/runtime_by_group.csv",
         mttf="results/{trace}/tables/mttf.csv",
     output:
-        study1=table("results/{trace}/tables/study1.csv", "Published analyses, repeated"),
-        study1_summary=table("results/{trace}/tables/study1_summary.csv", "Published analyses, repeated"),
+        study1=table("results/{trace}/tables/study1.csv", "Published studies"),
+        study1_summary=table("results/{trace}/tables/study1_summary.csv", "Published studies"),
     log:
         "logs/{trace}/repeat_study.log",
     benchmark:
@@ -1012,8 +1013,8 @@ rule measure_epochs:
         losses=registry_file("losses"),
         jobs="results/{trace}/jobs.parquet",
     output:
-        epochs=table("results/{trace}/tables/epochs.csv", "Published analyses, repeated"),
-        epochs_summary=table("results/{trace}/tables/epochs_summary.csv", "Published analyses, repeated"),
+        epochs=table("results/{trace}/tables/epochs.csv", "Published studies"),
+        epochs_summary=table("results/{trace}/tables/epochs_summary.csv", "Published studies"),
     log:
         "logs/{trace}/measure_epochs.log",
     benchmark:

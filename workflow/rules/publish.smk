@@ -71,7 +71,7 @@ if STUDY.edited_traces:
         input:
             **page_inputs("page", make_public),
             scorecard=rules.score_claims.output.scorecard,
-            implied=rules.score_claims.output.implied,
+            tables=rules.score_claims.output.tables,
             published=rules.score_claims.output.published,
         output:
             source=f"{PUBLIC}/{STUDY_FOLDER}/report/source/{{page}}.qmd",

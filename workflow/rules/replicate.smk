@@ -10,6 +10,7 @@ rule score_claims:
         scorecard=mark_for_report(f"{STUDY_RESULTS}/scorecard.csv", "table", "Published findings", trace="all"),
         implied=f"{STUDY_RESULTS}/implied_n.csv",
         published=f"{STUDY_RESULTS}/published_values.csv",
+        tables=f"{STUDY_RESULTS}/study_tables.csv",
     log:
         f"logs/{STUDY_FOLDER}/score_claims.log",
     benchmark:
@@ -22,7 +23,7 @@ rule score_claims:
         **request_resources("score_claims"),
     params:
         code=hash_code("score_claims"),
-        study=STUDY.names,
+        study=STUDY.datasets,
         folders=STUDY.folders,
         # In the order of input.tables.
         tables=lambda _: {trace: list(tables) for trace, tables in STUDY.find_claim_tables().items()},

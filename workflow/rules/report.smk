@@ -100,7 +100,7 @@ rule write_page_source:
     input:
         **page_inputs("page"),
         scorecard=rules.score_claims.output.scorecard,
-        implied=rules.score_claims.output.implied,
+        tables=rules.score_claims.output.tables,
         published=rules.score_claims.output.published,
     output:
         source=f"{STUDY_RESULTS}/report/source/{{page}}.qmd",

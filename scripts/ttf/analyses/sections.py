@@ -29,7 +29,7 @@ RESULTS = {
 }
 APPENDIX = {
     "quality": Theme("Data quality", "quality"),
-    "replication": Theme("Published analyses, repeated", "replication"),
+    "replication": Theme("Published studies", "replication"),
     "methods": Theme("Methods", "methods"),
     "numbers": Theme("All numbers", "numbers"),
     "reproduce": Theme("Reproduce and cite", "reproduce"),
@@ -38,7 +38,6 @@ APPENDIX = {
 THEMES = RESULTS | {
     "quality": APPENDIX["quality"],
     "replication": APPENDIX["replication"],
-    "claims": Theme("Published findings", "scorecard"),
 }
 
 

@@ -1,14 +1,20 @@
 """`ttf table`: print a table of the results for a paper, with a caption and a note of what n and the intervals are."""
 
+from pathlib import Path
+
 import polars as pl
 
 from ttf.commands.error_ending import with_error_ending
 from ttf.display.report_tables import PageTable
 from ttf.engine.contract import Table
 from ttf.engine.errors import StudyError
+from ttf.engine.storage.tables import read_table
+from ttf.page.report.published_studies import build_table
+from ttf.page.report_contracts import STUDY_TABLES
 from ttf.study.results import FinishedStudy, FinishedTrace
 from ttf.study.studies import STUDIES, choose_study
 
+_PUBLISHED_NOTE = "Intervals in parentheses: 95% CI. n: observations in the trace. ≈: read from a figure."
 # Columns that the note explains where a table has them.
 _NOTED = ("n", "events", "ci_low", "ci_low_s", "ci_low_clustered", "ci_low_clustered_s", "cluster_by")
 
@@ -19,10 +25,13 @@ def print_table(study: str, trace: str, name: str, columns: str, is_latex: bool)
 
     columns: names, a comma between two; default: all that have a value.
     """
-    finished_study = FinishedStudy(STUDIES / choose_study(study))
+    folder = STUDIES / choose_study(study)
+    finished_study = FinishedStudy(folder)
     if not trace and len(finished_study.traces) > 1:
         raise StudyError(f"which trace? Name it: --trace {' or --trace '.join(finished_study.traces)}")
-    print(render_table(finished_study.trace(trace or finished_study.traces[0]), name, columns, is_latex))
+    finished_trace = finished_study.trace(trace or finished_study.traces[0])
+    text = render_published_table(folder, finished_trace.name, name, is_latex)
+    print(text or render_table(finished_trace, name, columns, is_latex))
     return 0
 
 
@@ -35,14 +44,30 @@ def render_table(trace: FinishedTrace, name: str, columns: str = "", is_latex: b
     chosen = [column.strip() for column in columns.split(",")] if columns else _list_filled_columns(frame)
     if unknown := [column for column in chosen if column not in frame.columns]:
         raise StudyError(f"{name}: no column {', '.join(unknown)}, but {', '.join(frame.columns)}.")
-    table = PageTable(frame, chosen, contract)
     caption, note = f"{contract.description} Trace {trace.name}.", _explain_columns(contract, chosen)
+    return _render(PageTable(frame, chosen, contract), caption, note, is_latex)
+
+
+def render_published_table(study_folder: Path, trace: str, name: str, is_latex: bool = False) -> str:
+    """Return a table of a publication beside the numbers of the trace; "" if the study has no such table."""
+    file = study_folder / STUDY_TABLES.path
+    cells = read_table(file, STUDY_TABLES).filter(trace=trace, table=name) if file.is_file() else None
+    if cells is None or cells.is_empty():
+        return ""
+    part = build_table(cells)
+    caption = f"{part.caption} Printed: {cells['source'][0]}. Here: trace {trace}."
+    return _render(part.table, caption, _PUBLISHED_NOTE, is_latex)
+
+
+def _render(table: PageTable, caption: str, note: str, is_latex: bool) -> str:
     if is_latex:
         grid = table.great_table().tab_header(caption)
         return (grid.tab_source_note(note) if note else grid).as_latex()
     texts, headings, is_number = table.format_cells()
-    rows = [[headings[column] for column in chosen], ["--:" if is_number[column] else "---" for column in chosen]]
-    rows += [[text.replace("|", "\\|") for text in row] for row in texts.select(chosen).iter_rows()]
+    columns = [*([table.group] if table.group else []), *table.columns]
+    rows = [[headings.get(column, "") for column in columns]]
+    rows += [["--:" if is_number.get(column) else "---" for column in columns]]
+    rows += [[text.replace("|", "\\|") for text in row] for row in texts.select(columns).iter_rows()]
     return "\n".join([f"**{caption}**", "", *(f"| {' | '.join(row)} |" for row in rows), "", note])
 
 

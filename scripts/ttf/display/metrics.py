@@ -90,7 +90,7 @@ def cells(
 
 
 class Metrics(dict):
-    """Key -> {value, unit, n, source, column, line}: the cell in that line and column of the table `source`.
+    """Key -> {value, unit, n, source, column, line, definition}: the cell in that line and column of `source`.
 
     A blank cell is no number; sentences omit it. unit: unit of the sizes of jobs.
     """
@@ -117,6 +117,7 @@ class Metrics(dict):
                 "source": table.path,
                 "column": file_columns[column],
                 "line": row[_LINE],
+                "definition": self.unit.worded(table.columns[column].description),
             }
 
 

@@ -64,6 +64,7 @@ class PageTable(NamedTuple):
         formatter holds text: left-aligned, cut after `longest` characters. The first column heads the rows.
     group: column whose values head groups of rows.
     unit: replaces GPUs in headings and size labels.
+    classes: column -> column of the frame with the HTML class of each of its cells.
     """
 
     frame: pl.DataFrame
@@ -72,6 +73,7 @@ class PageTable(NamedTuple):
     group: str | None = None
     longest: int = words.LONGEST_LABEL
     unit: SizeUnit = GPU
+    classes: Mapping[str, str] = {}
 
     def html(self, name: str) -> str:
         """Return the HTML of the table. name: its id. Numbers carry their exact value (data-v)."""
@@ -79,9 +81,13 @@ class PageTable(NamedTuple):
         if self.group is not None:
             # Great Tables shows group by group, in order of first appearance.
             rows = pl.concat(rows.partition_by(self.group, maintain_order=True) or [rows])
-        exact_values = (_repr_number(value) for row in rows.select(columns[1:]).iter_rows() for value in row)
+        cell_attributes = (
+            _format_attributes(row[column], row[self.classes[column]] if column in self.classes else "")
+            for row in rows.iter_rows(named=True)
+            for column in columns[1:]
+        )
         source = self.great_table().with_id(name).as_raw_html(inline_css=False)
-        slim = _slim_html(source, iter(columns), exact_values)
+        slim = _slim_html(source, iter(columns), cell_attributes)
         attribute = words.attribute(name)
         slim = slim.replace("<table", f'<table data-name="{attribute}"', 1)
         return f'<div class="scroll" tabindex="0" role="region" aria-label="Table {attribute}">{slim}</div>'
@@ -131,13 +137,26 @@ def format_rows(frame: pl.DataFrame, columns: Sequence[str], formatter: Callable
     return pl.Series([None if row[0] is None else formatter(*row) for row in rows], dtype=pl.String)
 
 
+def merge_collinear_rows(frame: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Make one row of rows that differ in this column alone: features in a fixed ratio have the same numbers."""
+    others = [name for name in frame.columns if name != column]
+    merged = frame.group_by(others, maintain_order=True).agg(column).select(frame.columns)
+    names = [
+        values[0] if len(values) == 1 else f"{words.join_list(values)} (in a fixed ratio: one)"
+        for values in merged[column].to_list()
+    ]
+    return merged.with_columns(pl.Series(column, names, dtype=pl.String))
+
+
 def add_size_labels(frame: pl.DataFrame) -> pl.DataFrame:
     """Add the column `gpus` with the label of each size bucket: 1; 3–4."""
     return frame.with_columns(gpus=format_rows(frame, ("gpus_low", "gpus_high"), words.gpus_label))
 
 
-def _repr_number(value: object) -> str | None:
-    return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+def _format_attributes(value: object, class_name: str) -> str:
+    """Return the attributes of a cell: its exact number, its class."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (f' data-v="{value!r}"' if is_number else "") + (f' class="{class_name}"' if class_name else "")
 
 
 def _complete(name: str, column: Column, contract: Table) -> tuple[str, Formatter | None]:
@@ -205,18 +224,18 @@ def _glue_number(text: str | None) -> str:
     return _INTERVAL.sub(lambda match: match[0].replace(" ", NO_BREAK), " ".join(text.splitlines()))
 
 
-def _slim_html(source: str, names: Iterator[str], exact_values: Iterator[str | None]) -> str:
+def _slim_html(source: str, names: Iterator[str], cell_attributes: Iterator[str]) -> str:
     """Return the <table> without the classes and ids of each cell; report/page/page.css styles it.
 
     Each group of rows is a <tbody> with a heading. Cells of class l are left-aligned text, all others numbers. Headings
     carry their column name, cells their exact value. Great Tables escapes all cells, so every tag here is its own.
     """
-    table = _TAG.sub(lambda match: _shorten_tag(match, names, exact_values), _TABLE.findall(source)[0])
+    table = _TAG.sub(lambda match: _shorten_tag(match, names, cell_attributes), _TABLE.findall(source)[0])
     lines = "\n".join(line.strip() for line in _BREAK_IN_ROW.sub("", table).splitlines() if line.strip())
     return lines.replace("<tbody>\n</tbody>\n", "", 1)
 
 
-def _shorten_tag(match: re.Match, names: Iterator[str], exact_values: Iterator[str | None]) -> str:
+def _shorten_tag(match: re.Match, names: Iterator[str], cell_attributes: Iterator[str]) -> str:
     tag, attributes, text = match.groups()
     if tag == "th" and "gt_group_heading" in attributes:
         return f'<th colspan="{_COLSPAN.findall(attributes)[0]}" scope="rowgroup">{text}'
@@ -225,8 +244,8 @@ def _shorten_tag(match: re.Match, names: Iterator[str], exact_values: Iterator[s
     slim = ""
     if tag == "th":
         slim = ' scope="row"' if "gt_stub" in attributes else f' scope="col" data-name="{words.attribute(next(names))}"'
-    elif tag == "td" and (value := next(exact_values)) is not None:
-        slim = f' data-v="{value}"'
+    elif tag == "td":
+        slim = next(cell_attributes)
     if tag in ("th", "td") and "gt_left" in attributes:
         slim += ' class="l"'
     return f"<{tag}{slim}>{text}"

@@ -3,6 +3,7 @@
 Words, zones, causes and strata are defined in the declarations only.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -32,7 +33,7 @@ def load_declaration(name: str) -> dict:
     return yaml.safe_load(text.partition("\nschema:\n")[0])
 
 
-def outcome_by_word(outcomes: dict[str, list[str]]) -> dict[str, str]:
+def outcome_by_word(outcomes: Mapping[str, list[str]]) -> dict[str, str]:
     """Invert outcome -> status words to status word -> outcome."""
     return {word: outcome for outcome, words in outcomes.items() for word in words}
 
@@ -40,3 +41,8 @@ def outcome_by_word(outcomes: dict[str, list[str]]) -> dict[str, str]:
 def load_outcomes(name: str) -> dict[str, str]:
     """Return status word -> outcome for a format with code."""
     return outcome_by_word(load_declaration(name)["outcomes"])
+
+
+def resolve_outcomes(name: str, meaning: Mapping) -> dict[str, str]:
+    """Return status word -> outcome of a trace: as its registry entry says, else as its format declares."""
+    return load_outcomes(name) | outcome_by_word(meaning.get("outcomes", {}))

@@ -6,7 +6,8 @@ from ttf.engine.contract import REASON, count, number, table, words
 
 _CLAIM = {
     "id": words("Id", "Id of the claim."),
-    "trace": words("Trace", "Trace of the finding."),
+    "trace": words("Trace", "Trace of the study; without one, the data set."),
+    "dataset": words("Data set", "Data set of the finding."),
     "source": words("Source", "Publication."),
     "statement": words("Finding", "Published finding."),
 }
@@ -18,7 +19,9 @@ SCORECARD = replace(
         published=number("Published", "Value in `unit`."),
         computed=number("Computed", "Value in `unit`.", blank="see note"),
         tolerance=number("Tolerance", "Largest accepted difference of the two values.", blank="it is not computable"),
-        verdict=words("Verdict", "reproduced, differs, suspect in the source, not computable or not run."),
+        verdict=words(
+            "Verdict", "reproduced, differs, suspect in the source, another cluster, not computable or not run."
+        ),
         note=words("Note", "Reason for a missing value, a difference or the tolerance."),
         n=count("n", "Number of observations behind the computed value.", blank="the table has none"),
         unit=words("Unit", "Unit of the numbers.", blank="the claim has none"),
@@ -42,13 +45,43 @@ IMPLIED_N = replace(
     ),
     path="implied_n.csv",
 )
+_NO_NUMBER = "the trace has no such number; see note"
+STUDY_TABLES = replace(
+    table(
+        "study_tables",
+        "A cell of a published table: its number there and in a trace.",
+        trace=words("Trace", "Trace of the study."),
+        source=words("Source", "Publication."),
+        key=words("Key", "Short name of the publication."),
+        dataset=words("Data set", "Data set of the printed numbers."),
+        table=words("Table", "Name of the table."),
+        title=words("Title", "What the table lists."),
+        remark=words("Remark", "A sentence on the table.", blank="there is none"),
+        chart=words("Chart", "Figure of the page that belongs to the table.", blank="there is none"),
+        heading=words("Heading", "What the rows are."),
+        group=words("Group", "Group of rows.", blank="the table has none"),
+        row=words("Row", "Heading of the row."),
+        column=words("Column", "Heading of the column."),
+        claim=words("Claim", "Id of the claim that the cell compares.", blank="it compares none"),
+        printed=words("Printed", "Number as printed; ≈: read from a figure.", blank="it is not printed"),
+        value=number("Here", "Number in the trace, in `unit`.", blank=_NO_NUMBER),
+        ci_low=number("from", "Lower bound of its 95% CI.", blank="there is no interval"),
+        ci_high=number("to", "Upper bound of its 95% CI.", blank="there is no interval"),
+        n=count("n", "Number of observations behind it.", blank="the table of the trace has none"),
+        unit=words("Unit", "Unit of both numbers.", blank="they have none"),
+        cell=words("Cell", "Table and column of the number in the trace.", blank="no table of a trace has it"),
+        verdict=words("Verdict", "As in scorecard.csv and implied_n.csv.", blank="nothing is compared"),
+        note=words("Note", "Reason for a missing number, or for doubt.", blank="there is none"),
+    ),
+    path="study_tables.csv",
+)
 _ANY = "the value holds for any"
 PUBLISHED_VALUES = replace(
     table(
         "published_values",
         "A published value that a tile lists, because it is defined alike.",
         id=words("Id", "Id of the claim."),
-        trace=words("Trace", "Trace of the finding, which does not list it."),
+        dataset=words("Data set", "Data set of the finding, whose traces do not list it."),
         tile=words("Tile", "Name of the tile: node_rate, mttf or availability."),
         name=words("Name", "Cluster or system."),
         remark=words("Remark", "What differs in the definition.", blank="there is none"),
@@ -105,4 +138,4 @@ DICTIONARY = replace(
     path="dictionary.csv",
 )
 
-TABLES = (SCORECARD, IMPLIED_N, PUBLISHED_VALUES, COMPARISON, DICTIONARY)
+TABLES = (SCORECARD, IMPLIED_N, STUDY_TABLES, PUBLISHED_VALUES, COMPARISON, DICTIONARY)

@@ -17,7 +17,7 @@ RUN_COLUMNS: dict[str, DataType] = {
     "basis": pl.String,
     **dict.fromkeys(("preempted", "timed_out"), pl.Boolean),
     "node_list": pl.List(pl.String),
-    **dict.fromkeys(("deterministic", "again", "after_infra"), pl.Boolean),
+    **dict.fromkeys(("deterministic", "by_user", "again", "after_infra"), pl.Boolean),
 }
 
 # Slurm's word, also used by traces of other schedulers.
@@ -25,6 +25,8 @@ PREEMPTED = "PREEMPTED"
 # An hour of one GPU, in the unit of `gpu_time`.
 GPU_HOUR = 1000 * 3600
 FEW_STARTS = 200
+# The domain of reasons.parquet of causes that can only lie in the user program.
+USER = "user program"
 # Columns of a run's end, from its infrastructure duration.
 ENDS = ("basis", "infra", "timed_out", "preempted")
 
@@ -48,7 +50,7 @@ def iterate_blocks(
 
     All are tables on disk, of which only used columns are read; columns that `build_runs` does not use may be missing.
     reasons: rows of reasons.parquet, one for each failed attempt (or failed job without attempts); with them the
-    attempts have `deterministic`.
+    attempts have `deterministic` and `by_user`.
     """
     infra_durations, n_jobs = add_end_columns(infra_durations), jobs.select(pl.len()).collect().item()
     job = duration = reason = 0
@@ -60,7 +62,7 @@ def iterate_blocks(
         block_durations = read_rows(infra_durations, duration, n_durations if job < n_jobs else None)
         if reasons is not None:
             block_reasons = read_rows(reasons, reason, int(_is_failed_job_or_attempt(rows).sum()))
-            rows, reason = add_deterministic(rows, block_reasons), reason + block_reasons.height
+            rows, reason = add_reasons(rows, block_reasons), reason + block_reasons.height
         yield Block(rows, None, block_durations) if block_attempts is None else Block(block_jobs, rows, block_durations)
         duration += n_durations
 
@@ -78,7 +80,8 @@ def build_runs(
     failed: the run ended in failure. An attempt before the last, in a trace without outcomes for such attempts
     (Philly), counts as failed. infra: the run ended in an infrastructure failure, by the rule in `basis`. preempted:
     the scheduler ended it for another job. timed_out: it reached its time limit. deterministic: whether a retry would
-    fail again (`add_deterministic`), blank if unknown. again, after_infra: see `add_previous_runs`.
+    fail again; by_user: whether the cause can only be the user program (`add_reasons`); both blank if unknown. again,
+    after_infra: see `add_previous_runs`.
     """
     rows = _make_runs_of_jobs(jobs.lazy()) if attempts is None else _make_runs_of_attempts(jobs.lazy(), attempts.lazy())
     rows = pl.concat([rows, infra_durations.lazy().select(ENDS)], how="horizontal")
@@ -147,8 +150,8 @@ def _job_gpu_milli() -> pl.Expr:
     return (pl.col("gpu_milli") * pl.col("size")).fill_null(0)
 
 
-def add_deterministic(rows: pl.DataFrame, reasons: pl.DataFrame) -> pl.DataFrame:
-    """Add `deterministic` to jobs, or attempts with `job`: whether a retry would fail again.
+def add_reasons(rows: pl.DataFrame, reasons: pl.DataFrame) -> pl.DataFrame:
+    """Add `deterministic` and `by_user` to jobs, or attempts with `job`.
 
     reasons: rows of reasons.parquet, one for each failure, in order. Raises ValueError if they belong to other rows.
     """
@@ -158,7 +161,10 @@ def add_deterministic(rows: pl.DataFrame, reasons: pl.DataFrame) -> pl.DataFrame
     ):
         raise ValueError("reasons of other jobs")
     reason_index = rows.select(pl.when(failed).then(failed.cum_sum() - 1)).to_series()
-    return rows.with_columns(deterministic=reasons["deterministic"].gather(reason_index))
+    by_user = reasons["domain"] == USER
+    return rows.with_columns(
+        deterministic=reasons["deterministic"].gather(reason_index), by_user=by_user.gather(reason_index)
+    )
 
 
 def gpu_time() -> pl.Expr:
@@ -173,7 +179,7 @@ def _make_runs_of_jobs(jobs: pl.LazyFrame) -> pl.LazyFrame:
         .filter(pl.col("outcome") != "waiting")
         .select(
             *("job", "start_s", "outcome"),
-            *(name for name in ("user", "account", "deterministic") if name in jobs.collect_schema()),
+            *(name for name in ("user", "account", "deterministic", "by_user") if name in jobs.collect_schema()),
             attempt=pl.lit(0, dtype=pl.Int64),
             end_s=pl.coalesce("end_s", pl.when(is_running).then("trace_end_s")),
             runtime_s=observed_s(),

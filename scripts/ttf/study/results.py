@@ -96,9 +96,7 @@ class Numbers(Mapping[str, Number]):
             raise KeyError(f"{key}: {explain_missing(key, self._subject)}{_suggest(key, cells)}")
         cell = cells[key]
         low, high, clusters = find_interval(cells, key) or (None, None, "")
-        contract = self._tables.find_contract(cell["source"])
-        column = contract.columns.get(cell["column"]) if contract else None
-        definition = column.description if column else ""
+        definition = cell.get("definition", "")
         return Number(key, cell["value"], cell["unit"], low, high, clusters, cell["n"], definition, cell["source"])
 
     def __iter__(self) -> Iterator[str]:

@@ -21,6 +21,13 @@ from ttf.analyses.declaration import PRICE_KEYS, PRODUCTS
 from ttf.engine.checkout import CHECKOUT, find_workflow_file, name_workflow_file
 from ttf.engine.contract import Table, list_types
 from ttf.engine.errors import StudyError
+from ttf.page.replication.findings import (
+    list_cell_tables,
+    list_study_traces,
+    match_traces,
+    merge_layouts,
+    read_claims,
+)
 from ttf.page.results_tables import load_all_contracts
 from ttf.raw.extra_tables import TABLES
 from ttf.study.configuration.claims import check_claims, load_claims
@@ -28,6 +35,7 @@ from ttf.study.configuration.config import format_problems, resolve, stack_layer
 from ttf.study.configuration.documents import load_extended
 from ttf.study.configuration.log_profiles import load_log_profiles
 from ttf.study.configuration.log_rules import load_log_rules
+from ttf.study.configuration.mapping import find_outcome_problems
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.model_features import find_risk_problems
 from ttf.study.configuration.registry_options import (
@@ -100,6 +108,7 @@ class Study:
             problem
             for trace in self.traces.values()
             for problem in (
+                *find_outcome_problems(trace.name, trace.entry, trace.format),
                 *find_risk_problems(trace.name, trace.entry, trace.format, risk_features, trace.clock),
                 *find_watch_problems(trace.name, trace.entry, trace.format, trace.has_outages, trace.clock),
             )
@@ -120,7 +129,9 @@ class Study:
         self._analysis_by_table = {table: name for name, analysis in self.analyses.items() for table in analysis.tables}
         self.measured_resources = resources.add_analysis_costs(self.measured_resources, declarations)
         self.claim_files = [(str(CHECKOUT / CLAIMS), CLAIMS), *((path, path) for path in self.config.get("claims", []))]
-        self.claims = [claim for path, label in self.claim_files for claim in self._load_checked_claims(path, label)]
+        documents = [self._load_checked_claims(path, label) for path, label in self.claim_files]
+        self.claims = read_claims(documents)
+        self.study_tables = merge_layouts(documents)
         ids = Counter(claim["id"] for claim in self.claims)
         if duplicate_ids := sorted(name for name, count in ids.items() if count > 1):
             raise ConfigError(f"claims: {', '.join(duplicate_ids)}: several findings share this id; give each its own.")
@@ -137,10 +148,10 @@ class Study:
         if problems := [*itertools.chain(*headers, *undated_logs)]:
             raise ConfigError("\n".join(problems))
 
-    def _load_checked_claims(self, path: str, label: str) -> list[dict]:
-        claims = load_claims(path, label)["claims"]
-        check_claims(claims, self.tables, label)
-        return claims
+    def _load_checked_claims(self, path: str, label: str) -> dict:
+        document = load_claims(path, label)
+        check_claims(document, self.tables, label)
+        return document
 
     def _make_trace(self, name: str, entry: dict, job_traces: list[str]) -> Trace:
         format, formats = self.formats[entry["format"]], self.formats
@@ -343,19 +354,31 @@ class Study:
     def build_brief_options(self, name: str) -> dict[str, Any]:
         """Return what the brief says about a trace."""
         trace = self.traces[name]
-        options = {"clock": trace.clock, "failure_words": trace.outcomes.get("failure", [])}
+        options: dict[str, Any] = {"clock": trace.clock, "failure_words": trace.outcomes.get("failure", [])}
+        options |= {"changed_outcomes": trace.changed_outcomes}
         return trace.description | options | {"targets": self.config["targets"]}
 
+    @property
+    def datasets(self) -> dict[str, list[str]]:
+        """Map each trace of the study to the data sets whose published findings apply to it."""
+        return {name: self.traces[name].datasets for name in self.names}
+
     def find_claim_tables(self) -> dict[str, dict[str, str]]:
-        """Map each trace to the tables that claims compare: table -> path."""
+        """Map each trace to the tables that claims, and cells of published tables, compare: table -> path."""
+        tables = [
+            (trace, claim["quantity"]["table"])
+            for claim in self.claims
+            if "table" in claim.get("quantity", {})
+            for traces in match_traces(claim, self.datasets)
+            for trace in traces
+        ]
+        for key, layouts in self.study_tables.items():
+            traces = list_study_traces(key, self.claims, self.datasets)
+            tables += [(trace, table) for trace in traces for table in list_cell_tables(layouts)]
         paths: dict[str, dict[str, str]] = {}
-        for claim in self.claims:
-            quantity = claim.get("quantity", {})
-            traces = [claim["trace"], *quantity.get("also", [])] if "table" in quantity else []
-            if set(traces) <= set(self.names):
-                for trace in traces:
-                    if path := self.find_file(trace, quantity["table"]):
-                        paths.setdefault(trace, {})[quantity["table"]] = path
+        for trace, table in tables:
+            if path := self.find_file(trace, table):
+                paths.setdefault(trace, {})[table] = path
         return paths
 
     def select_external_folders(self, names: Iterable[str]) -> list[str]:

@@ -14,7 +14,7 @@ from ttf.study.configuration.mapping import parse_window
 from ttf.study.configuration.model_features import build_risk_options
 from ttf.study.configuration.registry_options import merge_infra_failures
 from ttf.study.recognition.first_lines import build_layouts, read_names
-from ttf.study.recognition.format_declarations import READING_KEYS, select_meaning
+from ttf.study.recognition.format_declarations import READING_KEYS, merge_outcomes, select_meaning
 from ttf.study.trace_files import find_log_key, get_disk_path, get_member, get_part_name
 from ttf.study.watch import parse_boots, parse_log_end, read_watch_options
 
@@ -117,6 +117,11 @@ class Trace:
         return self.entry.get("synthetic", False)
 
     @property
+    def datasets(self) -> list[str]:
+        """Return the data sets whose published findings apply: its own name, that in the registry, its format."""
+        return [*dict.fromkeys((self.name, self.entry.get("dataset", self.name), self.entry["format"]))]
+
+    @property
     def strata(self) -> list[str]:
         return self.format.get("strata", STRATA_OF_JOBS)
 
@@ -127,7 +132,12 @@ class Trace:
     @property
     def outcomes(self) -> dict[str, list[str]]:
         """Map each outcome to the status words that mean it."""
-        return self.entry.get("outcomes") or self.format.get("outcomes", {})
+        return merge_outcomes(self.entry, self.format)
+
+    @property
+    def changed_outcomes(self) -> dict[str, list[str]]:
+        """Map each outcome to the status words that the registry gives it instead of that of the format."""
+        return self.entry.get("outcomes", {}) if "outcomes" in self.format else {}
 
     @property
     def words(self) -> list[str]:
@@ -311,9 +321,10 @@ class Trace:
     @property
     def description(self) -> dict[str, Any]:
         """Return what the report says about the trace."""
-        keys = ("format", "title", "source", "licence", "citation", "note")
+        keys = ("format", "title", "source", "licence", "citation", "note", "fitted")
         return {key: self.entry[key] for key in keys if key in self.entry} | {
             "synthetic": self.synthetic,
+            "datasets": self.datasets,
             "parts": len(self.parts),
             "unit": self.unit,
             "subject": self.subject,

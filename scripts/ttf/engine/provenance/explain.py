@@ -74,6 +74,8 @@ class _Tree:
         cell_info = numbers[key]
         n = "" if cell_info["n"] is None else f" (n = {cell_info['n']:,})"
         self._write_wrapped(0, f"{key} = {cell_info['value']} {cell_info['unit']}{n}, in {file}")
+        if definition := cell_info.get("definition"):  # results of an earlier version have none
+            self._write_wrapped(1, f"means: {definition}")
         source = str(Path(file).parent / cell_info["source"])
         cell = f"the cell {cell_info['column']}" + (f" in line {cell_info['line']}" if cell_info["line"] else "")
         self._write_wrapped(1, f"is {cell} of {self._describe_file(source)}")

@@ -8,11 +8,10 @@ from collections.abc import Mapping
 
 import polars as pl
 from ttf.engine.errors import StudyError
-from ttf.formats.format_declaration import load_outcomes
+from ttf.formats.format_declaration import resolve_outcomes
 from ttf.formats.protocol import Format, Source
 from ttf.records.jobs import JOB_COLUMNS, conform, map_outcome, mark_unrecorded_ends
 
-OUTCOMES = load_outcomes("acme")
 FILES = {"seren": "trace_seren.csv", "kalos": "trace_kalos.csv"}
 
 
@@ -40,7 +39,7 @@ def jobs(source: Source) -> pl.DataFrame:
         time_columns += ["fail_s", "stop_s"]
         extras += ["fail_s", "stop_s", "uneven_pods"]
         frame, columns = _split_into_pods(table), ["mem_mib"]
-    queue_s = pl.col("start_s") - pl.col("submit_s")
+    outcomes, queue_s = resolve_outcomes("acme", source.meaning), pl.col("start_s") - pl.col("submit_s")
     frame = frame.with_columns(
         queue_s=pl.when(queue_s >= 0).then(queue_s),
         negative_queue=(queue_s < 0).fill_null(False),
@@ -51,7 +50,7 @@ def jobs(source: Source) -> pl.DataFrame:
         frame.select(
             *("job_id", "user", "submit_s", "start_s", "end_s", "queue_s", "runtime_s", "gpu_milli", "cpu_milli"),
             *("size", "trace_end_s", "file", *columns, *extras),
-            outcome=mark_unrecorded_ends(map_outcome("state", OUTCOMES), pl.col("end_s"), pl.col("trace_end_s")),
+            outcome=mark_unrecorded_ends(map_outcome("state", outcomes), pl.col("end_s"), pl.col("trace_end_s")),
             status_raw="state",
             nodes="node_num",
         ).collect(),

@@ -17,7 +17,7 @@ import polars as pl
 from polars.io.plugins import register_io_source
 from ttf.engine.storage.partitions import Partitions, join_results, key_hashes, scan_in_turn
 from ttf.engine.storage.tables import read_blocks
-from ttf.formats.format_declaration import load_outcomes
+from ttf.formats.format_declaration import resolve_outcomes
 from ttf.formats.protocol import Format, Source
 from ttf.records.jobs import (
     JOB_COLUMNS,
@@ -29,7 +29,6 @@ from ttf.records.jobs import (
     mark_unrecorded_ends,
 )
 
-OUTCOMES = load_outcomes("pai2020")
 TASK_COLUMNS = ["job_name", "task_name"]
 # Columns that distinguish the rows of an instance; rows that agree in all of them are one try.
 TIME_COLUMNS = ("start_s", "end_s")
@@ -57,7 +56,8 @@ def jobs(source: Source) -> pl.LazyFrame:
     attempts is the largest number of tries of an instance.
     """
     end_s = last_moment(source.raw[table] for table in ("job", "task", "instance") if table in source.raw)
-    return join_results(read_tasks(source.raw), source.results, lambda tasks: _derive_jobs(tasks, end_s))
+    outcomes = resolve_outcomes("pai2020", source.meaning)
+    return join_results(read_tasks(source.raw), source.results, lambda tasks: _derive_jobs(tasks, end_s, outcomes))
 
 
 def read_tasks(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
@@ -157,7 +157,7 @@ def placements(source: Source) -> pl.LazyFrame:
     )
     machines = retried.group_by("attempt_id").agg(pl.col("machine").n_unique().cast(pl.Int64))
     tasks = tasks.with_columns(nodes=tasks["nodes"].scatter(*machines))
-    tries = _number_tries(retried)
+    tries, outcomes = _number_tries(retried), resolve_outcomes("pai2020", source.meaning)
 
     def iterate_placements(*_unused: object) -> Iterator[pl.DataFrame]:
         for rows in read_rows_with_machine(*TASK_COLUMNS, *TRY_COLUMNS, "status", "line"):
@@ -174,7 +174,7 @@ def placements(source: Source) -> pl.LazyFrame:
                     task="task_name",
                     placement=pl.coalesce("first_line", "line"),
                     node="machine",
-                    outcome=map_outcome("status", OUTCOMES),
+                    outcome=map_outcome("status", outcomes),
                     own_outcome=pl.col("is_own") | (pl.col("nodes") == 1),
                 )
             ).collect()
@@ -185,7 +185,7 @@ def placements(source: Source) -> pl.LazyFrame:
 FORMAT = Format(jobs=jobs, placements=placements, by_partition=task_totals)
 
 
-def _derive_jobs(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
+def _derive_jobs(tasks: pl.LazyFrame, end_s: int | None, outcomes: Mapping[str, str]) -> pl.LazyFrame:
     """Derive the columns of `jobs` from rows of the task table joined with `task_totals`. end_s: the trace's end."""
     columns = tasks.collect_schema().names()
     extras = [name for name in (*MEASURED, "recurrence_group", "workload") if name in columns]
@@ -226,7 +226,7 @@ def _derive_jobs(tasks: pl.LazyFrame, end_s: int | None) -> pl.LazyFrame:
             runtime_s=run_s,
             runtime_max_s=pl.when(pl.col("runtime_from") == "siblings").then(run_s),
             outcome=mark_unrecorded_ends(
-                map_outcome("status", OUTCOMES), pl.when(has_ended).then("end_s"), pl.lit(end_s, dtype=pl.Int64)
+                map_outcome("status", outcomes), pl.when(has_ended).then("end_s"), pl.lit(end_s, dtype=pl.Int64)
             ),
             status_raw="status",
             size=pl.coalesce("instances", "inst_num"),

@@ -8,13 +8,12 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import polars as pl
-from ttf.formats.format_declaration import load_declaration, load_outcomes
+from ttf.formats.format_declaration import load_declaration, resolve_outcomes
 from ttf.formats.philly.gpu_use import GPUS, gpu_use
 from ttf.formats.philly.read import ATTEMPTS, unpack_structs
 from ttf.formats.protocol import Format, Source
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, conform, conform_placements, is_in_repeated_hour, map_outcome
 
-OUTCOMES = load_outcomes("philly")
 ZONE = load_declaration("philly")["zone"]
 # The days with telemetry, about those of the paper: 2017-10-03 to before 2017-12-16, Pacific.
 WINDOW_S = (1_507_014_000, 1_513_411_200)
@@ -31,7 +30,7 @@ class Log(NamedTuple):
 
 def records(source: Source) -> Log:
     """Unpack the job log, whose attempts are JSON, once for all tables."""
-    log = _read_log(source.raw).collect()
+    log = _read_log(source.raw, source.meaning).collect()
     return Log(log.drop("attempts"), _attempt_rows(log))
 
 
@@ -179,13 +178,13 @@ def nodes(source: Source) -> pl.DataFrame:
 FORMAT = Format(jobs=jobs, attempts=attempts, placements=placements, nodes=nodes, records=records)
 
 
-def held_gpus(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
-    """Return one row per GPU of every attempt with a start and a later end.
+def held_gpus(raw: Mapping[str, pl.LazyFrame], meaning: Mapping) -> pl.DataFrame:
+    """Return one row per GPU of every attempt with a start and a later end. meaning: of `Source`.
 
     Columns: owner (index of the job in the log), attempt, machine, gpu (index), start_s, end_s, outcome and gpus of the
     job (GPUs of its first attempt), servers of this attempt.
     """
-    tries = _attempt_rows(_read_log(raw).collect())
+    tries = _attempt_rows(_read_log(raw, meaning).collect())
     gpus = pl.col("gpu_milli").first().over("row") // 1000
     attempt_columns = tries.select("attempt", "outcome", owner="row", gpus=gpus, servers="nodes")
     return (
@@ -200,12 +199,12 @@ def _manager_start_s() -> pl.Expr:
     return pl.col("job_id").str.extract(r"^application_([0-9]{13})_", 1).cast(pl.Int64) // 1000
 
 
-def _read_log(raw: Mapping[str, pl.LazyFrame]) -> pl.LazyFrame:
+def _read_log(raw: Mapping[str, pl.LazyFrame], meaning: Mapping) -> pl.LazyFrame:
     """Return the job log with `attempts` decoded from JSON, the outcome, and `row`: the index of the job."""
     return (
         raw["job_log"]
         .select("file", "job_id", "status", "vc", "user", "submit_s", pl.col("attempts").str.json_decode(ATTEMPTS))
-        .with_columns(outcome=map_outcome("status", OUTCOMES))
+        .with_columns(outcome=map_outcome("status", resolve_outcomes("philly", meaning)))
         .with_row_index("row")
     )
 

@@ -22,6 +22,7 @@ import polars as pl
 from polars import selectors as cs
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.engine.storage.tables import write_parquet
+from ttf.formats.format_declaration import resolve_outcomes
 from ttf.formats.protocol import Format, Source
 from ttf.formats.sacct.hostlist import node_lists
 from ttf.formats.sacct.read import (
@@ -85,7 +86,7 @@ def jobs(source: Source) -> pl.LazyFrame:
     return jobs.with_columns(outcome=outcome, trace_end_s=last_seen).drop("line")
 
 
-def _summarise_jobs(records: pl.LazyFrame, zone: str) -> pl.DataFrame:
+def _summarise_jobs(records: pl.LazyFrame, zone: str, outcomes: Mapping[str, str]) -> pl.DataFrame:
     """Return the jobs of these records, with `line`; trace_end_s is missing, because it depends on all records."""
     last_records = records.filter(pl.col("job") != pl.col("job").shift(-1, fill_value=-1))
     run_sums = (
@@ -117,7 +118,7 @@ def _summarise_jobs(records: pl.LazyFrame, zone: str) -> pl.DataFrame:
         .sort(_POSITION)
     )
     has_run = pl.col("start_s").is_not_null()
-    outcome = map_outcome("state", OUTCOMES)
+    outcome = map_outcome("state", outcomes)
     queue_s = pl.col("start_s") - pl.col("submit_s")
     return conform(
         frame.select(
@@ -167,7 +168,7 @@ def attempts(source: Source) -> pl.LazyFrame:
     return source.records.attempts.drop(_POSITION)
 
 
-def _summarise_attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
+def _summarise_attempts(records: pl.DataFrame, zone: str, outcomes: Mapping[str, str]) -> pl.DataFrame:
     """Return the runs of these records, with the position of the first record of their job."""
     job_rows = records.group_by("job", maintain_order=True).agg(*(pl.col(name).first() for name in _POSITION))
     last_values = pl.col(
@@ -192,7 +193,7 @@ def _summarise_attempts(records: pl.DataFrame, zone: str) -> pl.DataFrame:
     runs = runs.with_columns(node_lists(runs["nodes_text"])["node_list"])
     return runs.select(
         *(*_POSITION, "job_id", "attempt", "start_s", "end_s", "runtime_s", "state"),
-        map_outcome("state", RUN_OUTCOMES).alias("outcome"),
+        map_outcome("state", {**outcomes, **RUN_OUTCOMES}).alias("outcome"),
         pl.col("state").is_in(INFRASTRUCTURE_STATES).alias("infra_failure"),
         pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
         pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
@@ -254,6 +255,7 @@ def records(source: Source) -> Records:
     """
     raw = source.raw["record"]
     summary, zone = _summarise_dumps(raw.filter(_IS_JOB_RECORD)), source.meaning.get("times", {}).get("zone", "UTC")
+    outcomes = resolve_outcomes("sacct", source.meaning)
     scans_by_name: dict[str, list[pl.LazyFrame]] = {"jobs": [], "attempts": []}
     moved_rows: dict[str, defaultdict[int, list[pl.DataFrame]]] = {name: defaultdict(list) for name in scans_by_name}
     last_moments, n_jobs = [], 0
@@ -261,8 +263,8 @@ def records(source: Source) -> Records:
         dump_records = _prepare_records(rows, summary)
         last_moments.append(dump_records.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item())
         tables = {
-            "jobs": _summarise_jobs(dump_records.lazy(), zone),
-            "attempts": _summarise_attempts(dump_records, zone),
+            "jobs": _summarise_jobs(dump_records.lazy(), zone, outcomes),
+            "attempts": _summarise_attempts(dump_records, zone, outcomes),
         }
         for name, table in tables.items():
             # A reused id may belong to a job whose first record is in a later dump.

@@ -19,7 +19,7 @@ from ttf.raw.record_files import read_record_rows, read_record_texts
 
 OUTCOMES = load_outcomes("sacct")
 # The scheduler ended the run: it neither failed nor finished.
-RUN_OUTCOMES = OUTCOMES | {"REQUEUED": "cancelled"}
+RUN_OUTCOMES = {"REQUEUED": "cancelled"}
 # After these states, the next record of the same id belongs to the same job.
 CONTINUED_STATES = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "RESIZING")
 # Hardware or system software ended the run.

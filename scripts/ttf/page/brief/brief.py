@@ -25,9 +25,13 @@ def summarise_trace(metrics: Metrics, inputs: Inputs, trace_info: Mapping) -> Br
     mark_bounds(numbers)
     brief = make_brief(numbers, inputs, trace_info, list_withheld(numbers))
     reason = strip_markup(brief.grade_reasons[0]) if brief.grade_reasons else "no reservations"
-    for key, value in (("grade", brief.grade), ("grade_reason", reason)):
+    grade_definition = "Grade of the data: A, and a step lower for each reservation."
+    for key, value, definition in (
+        ("grade", brief.grade, grade_definition),
+        ("grade_reason", reason, "The first reservation about the data."),
+    ):
         cell = {"value": value, "unit": "label", "n": None, "source": "brief.json", "column": key, "line": None}
-        metrics[f"quality.{key}"] = cell
+        metrics[f"quality.{key}"] = cell | {"definition": definition}
     return brief
 
 

@@ -57,6 +57,9 @@ def facts(m: Numbers, trace_info: Mapping) -> tuple[Fact, ...]:
         causes = "cause by state, health event or log of the node"
     failures = ", ".join(trace_info.get("failure_words", ())) or "every recorded failure"
     label = f"Failure by {'recorded state' if has_jobs else 'record'}; {causes}"
+    if changes := trace_info.get("changed_outcomes"):
+        changed = (f"{', '.join(names)} counts as {outcome}" for outcome, names in changes.items() if names)
+        failures = f"{'; '.join(changed)} (set for this trace). {failures}"
     return (*items, Fact(label, "", quote_trace_text(failures, LONGEST_WORDS)))
 
 

@@ -14,7 +14,8 @@ CONFIDENCE = 0.9
 def published_values(claims: Iterable[Mapping]) -> pl.DataFrame:
     """Return PUBLISHED_VALUES: a row for each tile that a claim names, in their order."""
     rows = [
-        {name: claim[name] for name in ("id", "trace", "source", "year", "evidence")}
+        {name: claim[name] for name in ("id", "source", "year", "evidence")}
+        | {"dataset": claim["of"]}
         | tile
         | _value_cells(tile, claim["published"])
         for claim in claims

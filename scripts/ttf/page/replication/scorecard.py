@@ -2,11 +2,12 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 import polars as pl
 
+from ttf.page.replication.findings import Datasets, claim_datasets, match_traces
 from ttf.page.replication.implied_n import implied_n
 from ttf.page.report_contracts import IMPLIED_N, SCORECARD
 from ttf.stats.durations.mttf import SECONDS_A_DAY
@@ -14,7 +15,8 @@ from ttf.stats.large_runs.ettr import Plan, daly_young_interval_s, ettr_combined
 
 NOT_RUN, NOT_COMPUTABLE, SUSPECT = "not run", "not computable", "suspect in the source"
 REPRODUCED, DIFFERS = "reproduced", "differs"
-VERDICTS = (REPRODUCED, DIFFERS, SUSPECT, NOT_COMPUTABLE, NOT_RUN)
+# Printed of another cluster, so the numbers may differ.
+OTHER_CLUSTER = "another cluster"
 
 # Node size of the clusters whose printed rates are checked against their printed times.
 GPUS_PER_NODE = 8
@@ -25,6 +27,10 @@ _COUNTS = ("n", "ended", "jobs", "rows_read")
 
 # (trace, table) -> the table, or None if the trace has none.
 Tables = Callable[[str, str], pl.DataFrame | None]
+
+
+# Reason of a blank cell whose table gives none.
+BLANK_CELL = "the table leaves it blank"
 
 
 class NotComputable(Exception):
@@ -46,13 +52,13 @@ def compute_quantity(table: pl.DataFrame, query: Mapping) -> tuple[float, int | 
     if aggregate is None and rows.height > 1:
         raise NotComputable(f"{rows.height} rows of the table match, and one is wanted")
     if rows.height == 0 and aggregate not in ("sum", "count"):
-        raise NotComputable("no row of the table matches")
+        raise NotComputable("the trace has no such row")
     values = rows[query["column"]].cast(pl.Float64, strict=False).drop_nulls()
     if aggregate == "count":
         return float(rows.height), None
     if values.len() == 0 and rows.height:
         reasons = list(rows["reason"].drop_nulls()) if "reason" in rows.columns else []
-        raise NotComputable(reasons[0] if reasons else "the table leaves it blank")
+        raise NotComputable(reasons[0] if reasons else BLANK_CELL)
     value = float({None: values.sum, "sum": values.sum, "max": values.max, "min": values.min}[aggregate]())
     if "of" in query or "over" in query:
         base = _select_rows(table, query["of"])[query["column"]] if "of" in query else rows[query["over"]]
@@ -102,39 +108,44 @@ def sum_printed(parts: Sequence[float], whole: float | None = None) -> float:
     return float(total if whole is None else total / Decimal(str(whole)))
 
 
-def scorecard(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
-    """Return SCORECARD: one row per claim, in order.
+def scorecard(claims: Sequence[Mapping], study: Datasets, tables: Tables) -> pl.DataFrame:
+    """Return SCORECARD: for each claim, in order, a row per trace that it is compared with, or one without any.
 
-    published, computed and tolerance are in the unit of the claim; computed is blank unless the trace is in the study
-    and allows it, or it follows from printed numbers alone. verdict: reproduced (|computed - published| <= tolerance,
-    or on the right side of a bound), differs (the note states the difference), suspect in the source (with reason and
-    comparison), not computable (the note states what is missing), not run (the trace is not in the study).
+    published, computed and tolerance are in the unit of the claim; computed is blank unless a trace of the data set is
+    in the study and allows it, or it follows from printed numbers alone. verdict: reproduced (|computed - published| <=
+    tolerance, or on the right side of a bound), differs (the note states the difference), suspect in the source (with
+    reason and comparison), another cluster (the trace is not of the data set), not computable (the note states what is
+    missing), not run (no trace of the data set is in the study).
     """
-    rows = []
-    for claim in claims:
-        missing_traces = [trace for trace in claim_traces(claim) if trace not in study]
+    return SCORECARD.frame([row for claim in claims for row in _score_claim(claim, study, tables)])
+
+
+def _score_claim(claim: Mapping, study: Datasets, tables: Tables) -> Iterator[dict]:
+    groups = match_traces(claim, study)
+    common = {**claim, "dataset": claim["of"], "trace": claim["of"]}
+    if not groups and "missing" not in claim and "table" in claim["quantity"]:
+        known = {name for datasets in study.values() for name in datasets}
+        missing = [name for name in claim_datasets(claim) if name not in known]
+        verb = "is" if len(missing) == 1 else "are"
+        yield {**common, "verdict": NOT_RUN, "note": f"{', '.join(missing)} {verb} not in this study"}
+        return
+    for traces in groups or [[claim["of"]]]:
+        row = {**common, "trace": traces[0]}
         if "missing" in claim:
-            outcome = {"verdict": NOT_COMPUTABLE, "note": claim["missing"]}
-        elif missing_traces and "table" in claim["quantity"]:
-            verb = "is" if len(missing_traces) == 1 else "are"
-            outcome = {"verdict": NOT_RUN, "note": f"{', '.join(missing_traces)} {verb} not in this study"}
+            yield row | {"verdict": NOT_COMPUTABLE, "note": claim["missing"]}
         else:
-            outcome = _check_claim(claim, tables)
-        rows.append({**claim, **outcome})
-    return SCORECARD.frame(rows)
+            row |= _check_claim(claim, traces, tables)
+            is_other = traces[0] in study and claim["of"] not in study[traces[0]] and "table" in claim["quantity"]
+            is_compared = is_other and "computed" in row
+            yield row | ({"verdict": OTHER_CLUSTER, "note": f"printed of {claim['of']}"} if is_compared else {})
 
 
-def claim_traces(claim: Mapping) -> list[str]:
-    """Return the traces whose tables a claim needs: its own, and those pooled with it."""
-    return [claim["trace"], *claim.get("quantity", {}).get("also", [])]
-
-
-def _check_claim(claim: Mapping, tables: Tables) -> dict:
+def _check_claim(claim: Mapping, traces: Sequence[str], tables: Tables) -> dict:
     """Return the verdict on a claim from the tables of its traces, or from printed numbers alone."""
     query, n = claim["quantity"], None
     try:
         if "table" in query:
-            computed, n = compute_quantity(_read_tables(claim, tables), query)
+            computed, n = compute_quantity(_read_tables(query["table"], traces, tables), query)
         elif "projection" in query:
             computed = projected_mttf_h(**query["projection"])
         elif "arithmetic" in query:
@@ -146,9 +157,7 @@ def _check_claim(claim: Mapping, tables: Tables) -> dict:
     return _verdict_cells(claim, computed, n)
 
 
-def _read_tables(claim: Mapping, tables: Tables) -> pl.DataFrame:
-    name = claim["quantity"]["table"]
-    traces = claim_traces(claim)
+def _read_tables(name: str, traces: Sequence[str], tables: Tables) -> pl.DataFrame:
     table_by_trace = {trace: table for trace in traces if (table := tables(trace, name)) is not None}
     if missing_traces := [trace for trace in traces if trace not in table_by_trace]:
         verb = "has" if len(missing_traces) == 1 else "have"
@@ -171,7 +180,7 @@ def _verdict_cells(claim: Mapping, computed: float, n: int | None) -> dict:
     return {"computed": computed, "n": n, "verdict": REPRODUCED if agrees else DIFFERS, "note": explanation}
 
 
-def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tables) -> pl.DataFrame:
+def implied_counts(claims: Sequence[Mapping], study: Datasets, tables: Tables) -> pl.DataFrame:
     """Return IMPLIED_N: for every printed pair of r and p, the implied and the actual number of points.
 
     n_low, n_high: the range that rounding allows (see `ttf.page.replication.implied_n`). verdict: agrees, differs, not
@@ -185,27 +194,30 @@ def implied_counts(claims: Sequence[Mapping], study: Sequence[str], tables: Tabl
     rows = []
     for claim in paired:
         r, p = claim["printed"]["r"], claim["printed"]["p"]
-        n_in_data = None
-        if claim["trace"] in study and (table := tables(claim["trace"], claim["quantity"]["table"])) is not None:
-            matching = _select_rows(table, claim["quantity"].get("where", {}))
-            n_in_data = matching["n"].item() if matching.height == 1 else None
-        row = {name: claim.get(name) for name in IMPLIED_N.columns}
-        row |= {"printed_r": r, "printed_p": p, "n_in_data": n_in_data}
-        try:
-            low, best, high = implied_n(r, p)
-        except ValueError as error:
-            rows.append(row | {"verdict": "malformed", "note": str(error)})
-            continue
-        row |= {"n_low": low, "n_best": best, "n_high": high}
         other_ids = [name for name in ids_by_pair[claim["source"], r, p] if name != claim["id"]]
-        if low is None and high is None and best is None:
-            row |= {"verdict": "impossible", "note": "no number of points gives this r with this p"}
-        elif other_ids:
-            row |= {"verdict": "identical", "note": f"the same r and p, digit for digit, as {', '.join(other_ids)}"}
-        elif n_in_data is None:
-            row |= {"verdict": NOT_RUN, "note": f"{claim['trace']} is not in this study"}
-        else:
-            agrees = (low or 0) <= n_in_data <= (high or n_in_data)
-            row |= {"verdict": "agrees" if agrees else DIFFERS, "note": None}
-        rows.append(row)
+        for traces in match_traces(claim, study) or [[claim["of"]]]:
+            n_in_data = None
+            if traces[0] in study and (table := tables(traces[0], claim["quantity"]["table"])) is not None:
+                matching = _select_rows(table, claim["quantity"].get("where", {}))
+                n_in_data = matching["n"].item() if matching.height == 1 else None
+            row = {name: claim.get(name) for name in IMPLIED_N.columns} | {"dataset": claim["of"], "trace": traces[0]}
+            row |= {"printed_r": r, "printed_p": p, "n_in_data": n_in_data}
+            rows.append(row | _judge_pair(r, p, n_in_data, other_ids, claim["of"]))
     return IMPLIED_N.frame(rows)
+
+
+def _judge_pair(r: str, p: str, n_in_data: int | None, other_ids: Sequence[str], dataset: str) -> dict:
+    """Return the implied numbers of points of a printed pair, the verdict and the note."""
+    try:
+        low, best, high = implied_n(r, p)
+    except ValueError as error:
+        return {"verdict": "malformed", "note": str(error)}
+    cells = {"n_low": low, "n_best": best, "n_high": high}
+    if low is None and high is None and best is None:
+        return cells | {"verdict": "impossible", "note": "no number of points gives this r with this p"}
+    if other_ids:
+        return cells | {"verdict": "identical", "note": f"the same r and p, digit for digit, as {', '.join(other_ids)}"}
+    if n_in_data is None:
+        return cells | {"verdict": NOT_RUN, "note": f"{dataset} is not in this study"}
+    agrees = (low or 0) <= n_in_data <= (high or n_in_data)
+    return cells | {"verdict": "agrees" if agrees else DIFFERS, "note": None}

@@ -1,11 +1,9 @@
 """The appendix with all numbers of a trace: exact value, unit, n, interval, source and description."""
 
-from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ttf.display.trace_numbers import Numbers, find_interval
 from ttf.engine import words
-from ttf.engine.contract import Table
 
 
 class Row(NamedTuple):
@@ -24,17 +22,17 @@ class Row(NamedTuple):
     description_index: int | None
 
 
-def rows(metrics: Numbers, tables: Iterable[Table]) -> tuple[list[Row], list[str]]:
+def rows(metrics: Numbers) -> tuple[list[Row], list[str]]:
     """Return one row per key, and the distinct descriptions that `description_index` refers to."""
-    table_by_path = {table.path: table for table in tables}
     index_by_description: dict[str, int] = {}
-    return [_row(metrics, key, table_by_path, index_by_description) for key in metrics], list(index_by_description)
+    return [_row(metrics, key, index_by_description) for key in metrics], list(index_by_description)
 
 
-def _row(metrics: Numbers, key: str, tables: Mapping[str, Table], index_by_description: dict[str, int]) -> Row:
-    names = ("value", "unit", "n", "source", "column")
-    value, unit, n, source, column = (dict.__getitem__(metrics, key)[name] for name in names)
-    is_text, description = isinstance(value, str), _description(column, tables.get(source))
+def _row(metrics: Numbers, key: str, index_by_description: dict[str, int]) -> Row:
+    names = ("value", "unit", "n", "source")
+    cell = dict.__getitem__(metrics, key)
+    value, unit, n, source = (cell[name] for name in names)
+    is_text, description = isinstance(value, str), cell.get("definition")
     low, high, ci = "", "", ""
     if interval := find_interval(metrics, key):
         low, high = (_format_exact(end) for end in interval[:2])
@@ -56,9 +54,3 @@ def _row(metrics: Numbers, key: str, tables: Mapping[str, Table], index_by_descr
 
 def _format_exact(value: float | None) -> str:
     return "" if value is None else repr(value)
-
-
-def _description(column: str, table: Table | None) -> str:
-    if table is None:
-        return ""
-    return table.columns[column].description if column in table.columns else table.description

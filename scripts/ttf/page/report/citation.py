@@ -13,6 +13,7 @@ class Citation:
     line: str
     bibtex: str
     has_author: bool = True
+    version: str = ""
 
 
 def make_citation(
@@ -41,7 +42,7 @@ def make_citation(
     authors = "; ".join(author.name for author in publication.authors)
     line = ". ".join(filter(None, (authors, subject, ", ".join(filter(None, (note, publication.year))))))
     line += f". https://doi.org/{publication.doi}" if publication.doi else "."
-    return Citation(line, f"@misc{{{key},\n{lines}\n}}\n", bool(publication.authors))
+    return Citation(line, f"@misc{{{key},\n{lines}\n}}\n", bool(publication.authors), publication.version)
 
 
 def _escape_tex(text: str) -> str:

@@ -34,7 +34,8 @@ def _select_alike(published: pl.DataFrame, tile: str, trace: Trace) -> Iterator[
         "node_gpus": m.value("sizes.node_gpus"),
         "gpus": m.value("ettr.assumed.size_of_the_run") if m.size == GPU else None,
     }
-    for row in published.filter(pl.col("trace") != trace.name, tile=tile, basis=basis).iter_rows(named=True):
+    others = published.filter(~pl.col("dataset").is_in(trace.info["datasets"]), tile=tile, basis=basis)
+    for row in others.iter_rows(named=True):
         if all(row[name] in (None, value) for name, value in trace_values.items()):
             yield row
 

@@ -6,7 +6,8 @@ Pandoc both render. The rest is HTML by report/blocks.html, which renderers pass
 
 import importlib.util
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +26,6 @@ from ttf.display.report_trace import Trace
 from ttf.display.section_head import Head, Line
 from ttf.engine import words
 from ttf.engine.checkout import name_workflow_file
-from ttf.engine.contract import Table
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.page.brief.stratum_tiles import strata_json
 from ttf.page.render.packing import deflate, pack_charts, to_json
@@ -33,9 +33,10 @@ from ttf.page.render.references import resolve_references
 from ttf.page.report import all_numbers, quality_lines, quality_tables
 from ttf.page.report.blocks import Blocks, count_blocks, macros, raw_block
 from ttf.page.report.citation import Citation
-from ttf.page.report.scorecard_section import TraceFindings
+from ttf.page.report.published_studies import PublishedStudy, describe_comparison
 
 _STAGE_SECTIONS = {"quality": ["sections/data", "sections/quality"]}
+_CITED = re.compile(r"^@\w+\{(\w+),", re.MULTILINE)
 _FORMATTERS = ("count", "number", "share", "duration", "plural")
 
 
@@ -144,6 +145,7 @@ class TracePage:
             "has_chart": self.blocks.has_chart,
             "has_table": self.blocks.has_table,
             "most_parts": quality_tables.MAX_PARTS,
+            "cited": _CITED.findall((templates / "references.bib").read_text(encoding="utf-8")),
         }
         for page in self._pages.values():
             if "context" in vars(page):
@@ -156,18 +158,17 @@ class TracePage:
         self.blocks.open_charts = {chart for head in self.heads.values() for chart in head.charts}
 
     def qmd(
-        self, scored: TraceFindings | None, comparisons: Mapping[str, list[str]], significance: float, home: str
+        self, studies: Sequence[PublishedStudy], comparisons: Mapping[str, list[str]], significance: float, home: str
     ) -> str:
         """Return the whole page.
 
-        scored: the published findings about the trace; comparisons: output of `compare_tiles`; home: the folder of the
+        studies: the published findings about the trace; comparisons: output of `compare_tiles`; home: the folder of the
         study.
         """
         self._context |= {"significance": f"{significance:g}", "home": home, "versions": _list_versions()}
-        self._context |= {"citation": self.frame.citation, "scored": scored is not None}
-        if scored:
-            self.blocks.tables |= {name: table for name, table in scored.tables.items() if table.frame.height}
-            self._context |= scored.context
+        self._context |= {"citation": self.frame.citation, "studies": studies}
+        self._context["origins"] = {study.key: describe_comparison(study, self.trace) for study in studies}
+        self.blocks.tables |= {part.name: part.table for study in studies for part in study.tables}
         sections = [self._build_section(theme, head) for theme, head in self.heads.items()]
         no_findings = self._macros.nothing(
             [line for line in self.lines if line.checked], [line for line in self.lines if not line.checked]
@@ -268,11 +269,11 @@ class TracePage:
 
     def _build_appendix(self) -> str:
         references = "\n\n### References {#references}\n\n::: {#refs}\n:::\n"
-        reproduce = [*(["scorecard"] if self._context["scored"] else []), "availability", "reproducibility", "cite"]
-        numbers = self._macros.all_numbers(*all_numbers.rows(self.m, self._contracts()))
+        reproduce = ("availability", "reproducibility", "cite")
+        numbers = self._macros.all_numbers(*all_numbers.rows(self.m))
         texts = {
             "quality": self._build_grade_reasons() + self._fold_text("quality"),
-            "replication": self._fold_text("replication"),
+            "replication": self._render_section("sections/published") + self._fold_text("replication"),
             "methods": self._render_section("sections/methods") + references,
             "numbers": raw_block(numbers),
             "reproduce": "\n\n".join(self._render_section(f"sections/{name}") for name in reproduce),
@@ -285,18 +286,6 @@ class TracePage:
             for name, theme in numbered.items()
         )
         return raw_block('<section id="appendix"><h2 class="kicker">Appendix</h2>') + folds + raw_block("</section>")
-
-    def _contracts(self) -> Iterable[Table]:
-        """Return the contracts of all tables, those with sizes converted to the trace's size unit."""
-        converted = {
-            table.name
-            for name in self.trace.analyses
-            if self._size_unit(name) != GPU
-            for table in load_contracts([name]).values()
-        }
-        return [
-            table.in_unit(self.m.size) if name in converted else table for name, table in self.trace.contracts.items()
-        ]
 
     def _render_section(self, name: str) -> str:
         """Render a section to Markdown, after a mark that names its file.

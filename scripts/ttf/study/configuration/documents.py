@@ -204,7 +204,10 @@ def _explain_error(error: ValidationError, document_schema: dict) -> Iterator[tu
 
 
 def _check_properties(validator: Any, properties: dict, value: Any, schema: dict) -> Iterator[ValidationError]:
-    """Check keyword `properties` with two extensions: `with`, and `needed` for a key that another key requires."""
+    """Check keyword `properties` with two extensions: `with`, and `needed` for a key that another key requires.
+
+    needed: true, or the words of the other key that require it.
+    """
     yield from Draft202012Validator.VALIDATORS["properties"](validator, properties, value, schema)
     if not isinstance(value, dict):
         return
@@ -216,7 +219,8 @@ def _check_properties(validator: Any, properties: dict, value: Any, schema: dict
         if key in value and isinstance(value.get(other_key), str) and is_word and value[other_key] not in words:
             text = f"works with the {other_key} {' or '.join(words)} only; here it is {value[other_key]}."
             yield ValidationError(text, path=[key])
-        elif properties[key].get("needed") and value.get(other_key) in words and not is_meant:
+        needed = properties[key].get("needed", [])
+        if value.get(other_key) in (words if needed is True else needed) and key not in value and not is_meant:
             yield ValidationError(f"is missing; expected {describe_expected(properties[key])}.", path=[key])
 
 

@@ -1,14 +1,19 @@
 """Problems of an entry's mapping, times, words and window that the schema cannot express."""
 
 import difflib
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from zoneinfo import available_timezones
+
+from ttf.study.configuration.documents import Problem, suggest_match
 
 # The formats whose columns a mapping names, with the keys that each must have.
 MAPPED_FORMATS = {"table": ("status",), "outages": ("unit", "start")}
 OUTAGE_KEYS = ("unit", "duration", "level", "class", "cause", "planned", "group", "rack", "node", "kind")
 _SHARED_KEYS = ("start", "end")
+# Outcomes of jobs that have not ended.
+UNENDED = {"running", "waiting"}
 EntryProblem = tuple[tuple[str, ...], str]
 
 
@@ -104,3 +109,23 @@ def _find_word_problems(entry: dict) -> Iterator[EntryProblem]:
                 yield path, f"{word!r} is more than one word, but first_word compares only the first word."
     if "outcomes" in entry and not outcomes:
         yield ("outcomes",), "names no outcome; list the status words, for example {failure: [FAILED, TIMEOUT]}."
+
+
+def find_outcome_problems(trace: str, entry: dict, format: dict) -> Iterator[Problem]:
+    """Yield words of `outcomes` that the format does not have, or that cannot mean another outcome."""
+    outcomes = format.get("outcomes", {})
+    outcome_by_word = {word: outcome for outcome, words in outcomes.items() for word in words}
+    changes = entry.get("outcomes", {}) if outcomes else {}
+    counts = Counter(word for words in changes.values() for word in words)
+    for outcome, words in changes.items():
+        for word in words:
+            if word not in outcome_by_word:
+                text = f"the format {entry['format']} has no status {word!r}{suggest_match(word, outcome_by_word)} "
+                text += f"It has {', '.join(outcome_by_word)}."
+            elif counts[word] > 1:
+                text = f"the word {word!r} is listed twice; a status has one outcome."
+            elif UNENDED & {outcome, outcome_by_word[word]}:
+                text = f"{word!r} is {outcome_by_word[word]}; only what a job that has ended means can be changed."
+            else:
+                continue
+            yield Problem(("registry", trace, "outcomes", outcome), text)

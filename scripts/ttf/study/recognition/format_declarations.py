@@ -45,6 +45,14 @@ def read_schema_text(file: Path) -> str:
 
 def select_meaning(entry: dict, format: dict) -> dict:
     """Return the words and columns that define jobs: from the registry entry, else from the format."""
-    return {key: format[key] for key in ("mapping", "outcomes") if key in format} | {
-        key: entry[key] for key in READING_KEYS if key in entry
-    }
+    meaning = {key: format[key] for key in ("mapping", "outcomes") if key in format}
+    meaning |= {key: entry[key] for key in READING_KEYS if key in entry}
+    return meaning | ({"outcomes": merge_outcomes(entry, format)} if "outcomes" in meaning else {})
+
+
+def merge_outcomes(entry: dict, format: dict) -> dict[str, list[str]]:
+    """Return outcome -> status words: those of the format, except for words that the entry gives another outcome."""
+    changes, outcomes = entry.get("outcomes", {}), format.get("outcomes", {})
+    changed_words = {word for words in changes.values() for word in words}
+    kept = {name: [word for word in words if word not in changed_words] for name, words in outcomes.items()}
+    return {name: [*kept.get(name, []), *changes.get(name, [])] for name in dict.fromkeys([*kept, *changes])}

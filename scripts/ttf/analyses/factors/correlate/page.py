@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.factors.correlate import CORRELATIONS
 from ttf.display.charts.text import FEATURE_NAMES
-from ttf.display.report_tables import PageTable, format_rows
+from ttf.display.report_tables import PageTable, format_rows, merge_collinear_rows
 from ttf.display.report_trace import Trace
 from ttf.display.run_time import NAMES, find_strongest_correlation, has_run_time_chart, list_correlation_keys
 from ttf.display.section_head import Head, Key, Line
@@ -131,7 +131,7 @@ def _pair_correlations(table: pl.DataFrame) -> pl.DataFrame:
     rows = parts[0].join(parts[1], on=keys, how="left", maintain_order="left")
     # Features without an estimate are left out.
     rows = rows.filter(pl.any_horizontal(pl.col("group_mean", "job").is_not_null()))
-    return rows.with_columns(pl.col("feature").replace_strict(FEATURE_WORDS))
+    return merge_collinear_rows(rows.with_columns(pl.col("feature").replace_strict(FEATURE_WORDS)), "feature")
 
 
 def _format_coefficient(estimate: float, reject: bool | None, low: float | None, high: float | None) -> str:

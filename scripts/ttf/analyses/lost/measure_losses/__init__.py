@@ -118,11 +118,13 @@ REPEATS = table(
 )
 # Scenarios of what_if.csv.
 TRIAL, NO_RETRY, NO_CERTAIN_RETRY = "trial_on_one_gpu", "no_retry", "no_retry_of_deterministic"
+# By the category of the first failure: its cause can only lie in the user program, or also elsewhere.
+NO_USER_RETRY, NO_SYSTEM_RETRY = "no_retry_of_user", "no_retry_of_system"
 _NO_TRIAL, _TRIAL = "the scenario has no trial", "the scenario is a trial, or the column reason says why"
 WHAT_IF = table(
     "what_if",
     "A change of practice: GPU time that it would have saved, and its cost.",
-    scenario=words("What if", "trial_on_one_gpu, no_retry or no_retry_of_deterministic."),
+    scenario=words("What if", "trial_on_one_gpu, no_retry, or no_retry_of_ deterministic, user or system failures."),
     trial_s=whole_seconds("Trial run", "Length of the trial run on one GPU.", _NO_TRIAL),
     n=count("Jobs", "Jobs to which the change applies.", blank=REASON, unit="jobs"),
     affected=count("Affected", "Failed jobs that the change would have caught.", blank=REASON, unit="jobs"),

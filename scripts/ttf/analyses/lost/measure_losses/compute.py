@@ -23,7 +23,7 @@ from ttf.records.runs import Block, build_runs, iterate_blocks
 JOBS = ("user", "account", "outcome", "gpu_milli", "size")
 TIMES = ("start_s", "end_s", "runtime_s", "trace_end_s")
 ATTEMPTS = ("job", "attempt", "start_s", "end_s", "runtime_s", "outcome", "gpu_milli", "node_list")
-REASONS = ("attempt", "deterministic")
+REASONS = ("attempt", "deterministic", "domain")
 PARTS = ("attempt_id", "placement", "attempt", "node", "outcome", "own_outcome")
 # Jobs in memory at once for repeated failures.
 PARTITION_ROWS = 1 << 21

@@ -9,7 +9,6 @@ from ttf.analyses.lost.measure_losses import (
     FAILURES_BY_OWNER,
     LOST_WORK,
     LOST_WORK_BY_MONTH,
-    NO_CERTAIN_RETRY,
     NO_RETRY,
     REPEATS,
     WHAT_IF,
@@ -180,7 +179,8 @@ def _nonblank_columns(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
 def _scenario_label(scenario: str, trial_s: int | None) -> str:
     if trial_s is not None:
         return f"First {words.duration(trial_s)} on one GPU"
-    return {NO_RETRY: "No retry after a failure", NO_CERTAIN_RETRY: "No retry after a deterministic failure"}[scenario]
+    kind = scenario.removeprefix(NO_RETRY).removeprefix("_of_")
+    return f"No retry after a {f'{kind} ' if kind else ''}failure"
 
 
 def _format_estimates(repeats: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ttf.analyses.lost.measure_losses import NO_CERTAIN_RETRY, NO_RETRY, TRIAL, WHAT_IF
+from ttf.analyses.lost.measure_losses import NO_CERTAIN_RETRY, NO_RETRY, NO_SYSTEM_RETRY, NO_USER_RETRY, TRIAL, WHAT_IF
 from ttf.records.infra import PROXY
 from ttf.records.jobs import Frame
 from ttf.records.runs import GPU_HOUR, gpu_time
@@ -35,18 +35,24 @@ def what_if_sums(runs: Frame, trials_s: Sequence[int]) -> pl.DataFrame:
     terms = measured.select(
         total="gpu",
         again="again",
-        reasons=pl.col("deterministic").is_not_null(),
+        reasons=pl.any_horizontal(pl.col("deterministic", "by_user").is_not_null()),
         large=is_large,
         **{f"{name}_{s}": part for s in trials_s for name, part in _trial_terms(is_large, s).items()},
     )
-    is_certain = pl.col("failed") & pl.col("deterministic").fill_null(False)
-    retries = _sum_no_retry(measured, NO_RETRY, pl.col("failed"))
-    certain_retries = _sum_no_retry(measured, NO_CERTAIN_RETRY, is_certain)
-    return pl.concat([terms.sum(), retries, certain_retries], how="horizontal").cast(pl.Int128).collect()
+    stops_by_scenario = {
+        NO_RETRY: pl.lit(True),
+        NO_CERTAIN_RETRY: pl.col("deterministic").fill_null(False),
+        NO_USER_RETRY: pl.col("by_user").fill_null(False),
+        NO_SYSTEM_RETRY: ~pl.col("by_user").fill_null(True),
+    }
+    retries: list[pl.LazyFrame] = [
+        _sum_no_retry(measured, name, pl.col("failed") & stops) for name, stops in stops_by_scenario.items()
+    ]
+    return pl.concat([terms.sum(), *retries], how="horizontal").cast(pl.Int128).collect()
 
 
 def what_if(sums: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:
-    """Return GPU time that would have been saved (WHAT_IF): a row per length of the trial, and two for retries.
+    """Return GPU time that would have been saved (WHAT_IF): a row per length of the trial, and four for retries.
 
     sums: `what_if_sums` of all jobs. net = saved - cost; net_share = net over the GPU time of all runs.
 
@@ -59,13 +65,14 @@ def what_if(sums: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:
     that ran again without success up to the end of their last run; their later runs are saved. given_up: jobs that
     succeeded on a later run, and the GPU time of their later runs, which the recommendation would lose; it is in
     neither saved nor cost. A job whose last run is still open is in neither. `no_retry_of_deterministic`: the same
-    after failures that recur on a retry, if the trace gives reasons. Blank cells have a reason.
+    after failures that recur on a retry, if the trace gives reasons; `no_retry_of_user`, `no_retry_of_system`: after
+    those whose cause can only, or not only, be the user program. Blank cells have a reason.
     """
     (totals,) = sums.sum().iter_rows(named=True)
     rows = [_trial_row(totals, trial) for trial in sorted(set(trials_s))]
-    for scenario in (NO_RETRY, NO_CERTAIN_RETRY):
+    for scenario in (NO_RETRY, NO_CERTAIN_RETRY, NO_USER_RETRY, NO_SYSTEM_RETRY):
         row = {"scenario": scenario}
-        if scenario == NO_CERTAIN_RETRY and not totals["reasons"]:
+        if scenario != NO_RETRY and not totals["reasons"]:
             rows.append(row | {"reason": NO_REASONS})
         elif not totals["again"]:
             rows.append(row | {"reason": NO_RETRIES})

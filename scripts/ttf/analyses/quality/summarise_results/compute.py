@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 from scipy.special import logit, stdtrit
 
-from ttf.analyses.lost.measure_losses import TRIAL
+from ttf.analyses.lost.measure_losses import NO_CERTAIN_RETRY, NO_RETRY, TRIAL
 from ttf.analyses.quality.summarise_results import ACTIONS, FAILED_TIME, MTTF_RANGE, QUALITY_SUMMARY
 from ttf.display.metrics import FEWEST_FAILURES
 from ttf.engine.size_unit import GPU
@@ -120,7 +120,8 @@ def actions(inputs: Inputs, failed: pl.DataFrame) -> pl.DataFrame:
     if "what_if" in inputs:
         scenarios = inputs["what_if"].drop_nulls("net_gpu_hours")
         trials = scenarios.filter(scenario=TRIAL).sort("net_gpu_hours", descending=True, maintain_order=True)
-        for row in pl.concat([trials.head(1), scenarios.filter(pl.col("scenario") != TRIAL)]).iter_rows(named=True):
+        retries = scenarios.filter(pl.col("scenario").is_in([NO_RETRY, NO_CERTAIN_RETRY]))
+        for row in pl.concat([trials.head(1), retries]).iter_rows(named=True):
             # Giving up jobs that would have succeeded loses their work.
             saved = row["net_gpu_hours"] - (row["given_up_gpu_hours"] or 0.0)
             rows.append({"action": row["scenario"], "gpu_hours": saved})

@@ -6,6 +6,17 @@ from ttf.engine.contract import REASON, Column, count, name, number, table, trut
 
 # Outcome -> jobs that it names. The published method counts other jobs as failed than the one at job level.
 JOBS = {"success": "succeeded", "failure": "not succeeded; job level: failed"}
+# Figures of the study that leave out long runs: outcome, request, cut-off in s.
+CUTOFFS = (
+    ("success", "cpu_request", 20_000),
+    ("success", "memory_request", 100_000),
+    ("failure", "cpu_request", 50_000),
+    ("failure", "memory_request", 20_000),
+)
+# Outcome of the study -> outcome set of our tables.
+STUDY_SETS = {"success": "success", "failure": "not_success"}
+# The data set of the study, whose page has its figures again.
+DATASET = "pai2020"
 _NO_INTERVAL = "nothing is estimated, there are too few points for an interval, or it is a mean run time"
 _NO_VERDICT = "the question is not of a correlation"
 _NO_TEST = "nothing is estimated, or it is a run time, which is not tested"
@@ -109,7 +120,10 @@ ANALYSIS = Analysis(
     needs=["jobs", "correlations", "runtime_by_group", "mttf"],
     settings={"significance": "correlation/significance", "unit": lambda trace: trace.unit},
     tables=(STUDY1, STUDY1_SUMMARY),
-    charts={"study1_correlations": "study1"},
+    charts=lambda trace: (
+        {"study1_correlations": "study1"}
+        | ({"study1_cutoffs": ["runtime_by_group", "correlations"]} if DATASET in trace.datasets else {})
+    ),
     sections=["study1"],
     memory_mb=260,
     mb_per_gb={"pai2020": 30, "philly": 60},

@@ -3,14 +3,16 @@
 import altair as alt
 import polars as pl
 
-from ttf.analyses.replication.repeat_study import JOBS
+from ttf.analyses.replication.repeat_study import CUTOFFS, JOBS, STUDY_SETS
+from ttf.display.charts.axes import log_axis, log_domain, log_scale, time_axis, time_domain
 from ttf.display.charts.encodings import colour_by, pick_columns, tooltips
 from ttf.display.charts.figure import Figure, Study, empty_figure, make_chart, make_figure
 from ttf.display.charts.intervals import add_bounds, clustering_note, draw_intervals
-from ttf.display.charts.text import FEATURE_NAMES
+from ttf.display.charts.text import FEATURE_NAMES, feature_title
 from ttf.display.charts.theme import ACCENT, FAINT, THIRD
-from ttf.engine.words import capitalise
+from ttf.engine.words import capitalise, coefficient, p_value
 from ttf.records.inputs import Inputs
+from ttf.stats.job_features import correlation_row
 
 _PUBLISHED = "published method, our data: r of group means"
 
@@ -62,4 +64,43 @@ def _draw_panel(outcome: str, features: list[str], job_level_label: str) -> alt.
     return (zero_line + (draw_intervals(base, x, strokeWidth=1.8) + points)).properties(width=250, height=alt.Step(17))
 
 
-CHARTS = {"study1_correlations": compare_correlations}
+def draw_cutoffs(inputs: Inputs, study: Study) -> Figure:
+    """Draw the mean run time of each group by its request, for the figures of the study that leave out long runs."""
+    title = "Mean run time by request, with longer runs left out"
+    panels, datasets = [], {}
+    for outcome, feature, cutoff_s in CUTOFFS:
+        outcome_set = STUDY_SETS[outcome]
+        groups = inputs["runtime_by_group"].filter(outcome_set=outcome_set, feature=feature, cutoff_s=cutoff_s)
+        groups = groups.with_columns(value=pl.col("value").cast(pl.Float64)).filter(pl.col("value") > 0)
+        r = correlation_row(inputs["correlations"], outcome_set, feature, cutoff_s, "group_mean", "pearson")
+        if groups.height and r and r["estimate"] is not None:
+            name = f"{outcome}_{feature}"
+            datasets[name] = groups.select("value", "jobs", y=pl.col("runtime_mean_s").clip(1)).to_dicts()
+            note = f"below {cutoff_s:,} s: r {coefficient(r['estimate'])}, n {r['n']}, p {p_value(r['p_value'])}"
+            panels.append(_draw_groups(name, datasets[name], f"{capitalise(outcome)}, {note}", feature))
+    if not panels:
+        return empty_figure(title, "no cut-off leaves three values of a request")
+    return make_figure(
+        alt.concat(*panels, columns=1 if study.narrow else 2, spacing={"row": 24, "column": 28}),
+        datasets,
+        study,
+        title=title,
+        subtitle="r of group means (published method, our data); p not adjusted; both axes logarithmic",
+        caption=f"A point per distinct request. A failure is every {study.unit} that did not succeed.",
+        alt_text="Scatter plots of mean run time against CPU and memory requests, for four cut-offs.",
+    )
+
+
+def _draw_groups(name: str, rows: list[dict], title: str, feature: str) -> alt.Chart:
+    domain = log_domain([row["value"] for row in rows])
+    x = alt.X("value:Q", scale=log_scale(domain), axis=log_axis(domain, feature_title(feature), labelOverlap=True))
+    times = alt.Scale(type="log", domain=time_domain([row["y"] for row in rows], 2))
+    tooltip = [*tooltips(form=",.6~g", value=feature_title(feature)), *tooltips(form=",", jobs="n")]
+    base = make_chart(name).mark_circle(size=30, color=ACCENT, opacity=0.7)
+    y = alt.Y("y:Q", scale=times, axis=time_axis("Mean run time", grid=True))
+    return base.encode(x=x, y=y, tooltip=[*tooltip, *tooltips(form=",.1f", y="mean run time (s)")]).properties(
+        width=254, height=110, title=alt.TitleParams(title, fontSize=11, offset=4, anchor="start", frame="group")
+    )
+
+
+CHARTS = {"study1_correlations": compare_correlations, "study1_cutoffs": draw_cutoffs}

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from scipy.special import betaincinv
 
-from ttf.analyses.replication.repeat_study import STUDY1, STUDY1_SUMMARY
+from ttf.analyses.replication.repeat_study import CUTOFFS, STUDY1, STUDY1_SUMMARY, STUDY_SETS
 from ttf.display.charts.text import FEATURE_NAMES, FEATURE_UNITS
 from ttf.engine.counts import ValueCounts, count_rows, distinct_texts, text_codes
 from ttf.engine.words import capitalise, coefficient, duration, number, plural_noun, remove_no_break_spaces
@@ -36,15 +36,6 @@ from ttf.stats.job_features import FEATURES, Feature, correlation_row
 
 # The study has five features: the GPU type and these.
 NUMERIC = ("gpu_request", "cpu_request", "memory_request", "size")
-# Outcome of the study -> outcome set of our tables.
-STUDY_SETS = {"success": "success", "failure": "not_success"}
-# Figures of the study that leave out long runs, with their cut-off in s.
-CUTOFFS = (
-    ("success", "cpu_request", 20_000),
-    ("success", "memory_request", 100_000),
-    ("failure", "cpu_request", 50_000),
-    ("failure", "memory_request", 20_000),
-)
 # A correlation is much weaker if it is below half the other; few jobs dominate a mean that is twice the median.
 HALF = 0.5
 TWICE = 2

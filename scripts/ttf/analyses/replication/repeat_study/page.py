@@ -4,7 +4,7 @@ import polars as pl
 
 from ttf.analyses.replication.repeat_study import JOBS, STUDY1
 from ttf.display.charts.text import FEATURE_NAMES
-from ttf.display.report_tables import PageTable
+from ttf.display.report_tables import PageTable, merge_collinear_rows
 from ttf.display.report_trace import Trace
 from ttf.engine import words
 
@@ -44,6 +44,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         "change": ("What changes", None),
     }
     frame = pl.DataFrame(rows, schema_overrides={"study": pl.String, "asked": pl.String}, infer_schema_length=None)
+    frame = merge_collinear_rows(frame, "feature") if rows else frame
     return {"study1": PageTable(frame, columns, STUDY1, "question", LONGEST_CHANGE)}
 
 
