@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from ttf.study.configuration import documents, start_cache
+from ttf.study.configuration import documents
 from ttf.study.configuration.claims import load_claims
 from ttf.study.configuration.messages import ConfigError
-from ttf.study.configuration.start_cache import load_or_compute, use_cache_folder
+from ttf.study.running import start_cache
+from ttf.study.running.start_cache import load_or_compute, use_cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -68,7 +69,7 @@ def test_processes_at_the_same_time(tmp_path):
     code = f"""
 import sys; sys.path[:0] = [{str(ROOT / "scripts")!r}]
 from pathlib import Path
-from ttf.study.configuration import start_cache
+from ttf.study.running import start_cache
 start_cache.use_cache_folder(Path({str(tmp_path)!r}))
 for number in [*range(50)] * 5:
     assert start_cache.load_or_compute(lambda: [number] * 99, b"%d" % number) == [number] * 99

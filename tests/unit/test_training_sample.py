@@ -6,7 +6,7 @@ import pytest
 from study_runs import ROOT
 from ttf.raw.training_logs.profiles import Profiles
 from ttf.raw.training_logs.reader import read_rows
-from ttf.records.training_jobs import join_jobs
+from ttf.records.training_joins import join_jobs
 from ttf.records.training_runs import find_logs_of_events, name_runs
 from ttf.stats.training_time import account_run
 from ttf.study.configuration.log_profiles import load_log_profiles

@@ -23,8 +23,8 @@ from ttf.engine.checkout import CHECKOUT
 from ttf.engine.closest_match import closest_match
 from ttf.study.configuration.messages import ConfigError, describe_value, format_key, show, truncate
 from ttf.study.configuration.named_files import read_contents
-from ttf.study.configuration.start_cache import load_or_compute
 from ttf.study.configuration.yaml_files import Document, KeyPath, format_position, load_yaml
+from ttf.study.running.start_cache import load_or_compute
 
 MOST_PROBLEMS = 200
 SCHEMAS = CHECKOUT / "workflow" / "schemas"

@@ -6,9 +6,9 @@ from typing import Any
 
 from ttf.study.configuration.config import read_layers
 from ttf.study.configuration.messages import ConfigError
-from ttf.study.configuration.start_cache import use_cache_folder
 from ttf.study.running.disk import MachineError, check_free_space, check_writable
 from ttf.study.running.module import refuse_prefix
+from ttf.study.running.start_cache import use_cache_folder
 from ttf.study.studies import check_shared, describe_replacement, read_studies
 from ttf.study.study import Study
 

@@ -17,7 +17,7 @@ from ttf.analyses.large_runs.measure_training_runs import (
     TRAINING_UNJOINED,
 )
 from ttf.records.inputs import Inputs
-from ttf.records.training_jobs import Join, join_jobs
+from ttf.records.training_joins import Join, join_jobs
 from ttf.records.training_runs import SECOND_US, find_logs_of_events, name_runs
 from ttf.stats.training_time import CLASSES, RunTime, account_run
 
