@@ -9,8 +9,8 @@ def main(snakemake) -> str:
     import polars as pl
     from ttf.engine.storage.on_disk import scan_parquet
     from ttf.engine.storage.tables import write_product
+    from ttf.raw.training_logs.event_reader import read_rows
     from ttf.raw.training_logs.profiles import Profiles
-    from ttf.raw.training_logs.reader import read_rows
     from ttf.records.record_contracts import TRAINING_EVENTS, TRAINING_LOG_LINES
     from ttf.records.training_runs import select_events, tabulate_lines
 

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 from study_runs import ROOT
-from ttf.raw.training_logs.first_lines import is_training_log
+from ttf.raw.training_logs.event_reader import read_rows
 from ttf.raw.training_logs.profiles import Profiles
-from ttf.raw.training_logs.reader import read_rows
+from ttf.raw.training_logs.recognised_lines import is_training_log
 from ttf.records.training_runs import find_logs_of_events, name_runs, tabulate_lines
 from ttf.stats.training_time import account_run
 from ttf.study.configuration.log_profiles import load_log_profiles

@@ -87,6 +87,8 @@ def test_valid_findings_are_read_once_and_bad_ones_refused_each_time(cache_folde
         with pytest.raises(ConfigError) as error:
             load_claims(file)
         messages.append(str(error.value))
-    assert messages[0] == messages[1] and "claims.yaml: line 2, column 10: claims.x.trace: is missing" in messages[0]
+    assert (
+        messages[0] == messages[1] and "claims.yaml: line 2, column 10: claims.x.statement: is missing" in messages[0]
+    )
     monkeypatch.setattr(documents, "load_yaml", None)
     assert load_claims(ROOT / "config/claims.yaml") == claims

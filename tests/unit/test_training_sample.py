@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 from study_runs import ROOT
+from ttf.raw.training_logs.event_reader import read_rows
 from ttf.raw.training_logs.profiles import Profiles
-from ttf.raw.training_logs.reader import read_rows
 from ttf.records.training_joins import join_jobs
 from ttf.records.training_runs import find_logs_of_events, name_runs
 from ttf.stats.training_time import account_run

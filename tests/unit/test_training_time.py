@@ -14,9 +14,9 @@ from ttf.formats.protocol import Source
 from ttf.formats.training_logs.derive import durations
 from ttf.formats.training_logs.read import build_readers
 from ttf.raw.ingest import ingest
-from ttf.raw.training_logs.first_lines import is_training_log
+from ttf.raw.training_logs.event_reader import read_rows
 from ttf.raw.training_logs.profiles import Profiles
-from ttf.raw.training_logs.reader import read_rows
+from ttf.raw.training_logs.recognised_lines import is_training_log
 from ttf.records.training_runs import find_logs_of_events, name_runs, select_events, tabulate_lines
 from ttf.stats.training_time import CLASSES, account_run, find_levels
 from ttf.study.configuration.log_profiles import load_log_profiles

@@ -22,7 +22,7 @@ STUDY = """
 import sys
 from pathlib import Path
 from ttf.raw.training_logs.profiles import Profiles
-from ttf.raw.training_logs.reader import read_rows
+from ttf.raw.training_logs.event_reader import read_rows
 from ttf.study.configuration.log_profiles import load_log_profiles
 profiles = Profiles.from_options(load_log_profiles(Path(sys.argv[1]) / "config/training_log_profiles.yaml"))
 print(read_rows(Path("train.log"), profiles, "UTC").height)

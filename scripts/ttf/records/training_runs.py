@@ -12,7 +12,7 @@ from statistics import mode
 
 import polars as pl
 
-from ttf.raw.training_logs.reader import ALL_LINES, COUNT, LAST
+from ttf.raw.training_logs.event_reader import ALL_LINES, COUNT, LAST
 from ttf.records.record_contracts import TRAINING_EVENTS, TRAINING_LOG_LINES
 
 SECOND_US = 1_000_000

@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 from ttf.formats.protocol import Reading
 from ttf.raw.raw_tables import QUARANTINED_SCHEMA, Reader, RowPair, TableSchema, raw_lines
+from ttf.raw.training_logs.event_reader import read_rows
 from ttf.raw.training_logs.profiles import Profiles
-from ttf.raw.training_logs.reader import read_rows
 
 
 def read_log(path: Path, schema: TableSchema, profiles: Profiles, zone: str) -> Iterator[RowPair]:

@@ -16,7 +16,7 @@ from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.headers import RequestedColumn
 from ttf.raw.node_logs.layouts import Layout as LogLayout
 from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
-from ttf.raw.training_logs.first_lines import is_training_log
+from ttf.raw.training_logs.recognised_lines import is_training_log
 from ttf.study.configuration.mapping import OUTAGE_KEYS
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.yaml_files import load_yaml

@@ -11,9 +11,9 @@ import polars as pl
 from ttf.raw.line_heads import MOST_LINES
 from ttf.raw.node_logs.layouts import split_csv_line
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
-from ttf.raw.training_logs.first_lines import ELAPSED_COLUMNS, STEP_COLUMNS, TIME_COLUMNS, parse_step_header
 from ttf.raw.training_logs.line_clocks import find_forms, has_epochs, read_clocks, read_iso_times, read_ranks
 from ttf.raw.training_logs.profiles import COMMON, Pattern, Profiles
+from ttf.raw.training_logs.recognised_lines import ELAPSED_COLUMNS, STEP_COLUMNS, TIME_COLUMNS, parse_step_header
 
 # time_us: the line's own clock. before_us: the last clock before the line. span_us: a duration that the line names, and
 # span_kind what it is: mean, interval, one, total (see config/training_log_profiles.yaml), or own, that of the event.
