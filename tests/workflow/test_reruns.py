@@ -81,7 +81,7 @@ def test_a_new_column_plans_its_analysis_and_what_reads_its_tables(study_of_modu
     assert len(planned) == 4
     declaration = f"scripts/ttf/analyses/{declarations['fit_mttf'].theme}/fit_mttf/__init__.py"
     with study_of_module.appended(declaration, text=NEW_COLUMN):
-        expected = {*planned, *drawing_rules(jobs), "summarise", "write_dictionary", *REPORT}
+        expected = {*planned, *drawing_rules(jobs), "summarise", "score_claims", "write_dictionary", *REPORT}
         assert study_of_module.planned(**SMALL) == expected
 
 
