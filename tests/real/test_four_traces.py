@@ -12,6 +12,7 @@ from edge_traces import cut
 from metric_cells import wrong_cells
 from prose_checks import faults_of_page
 from study_runs import PAGE, ROOT
+from ttf.display.phrases import strip_markup
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.storage.tables import read_table
 from ttf.page.results_tables import load_all_contracts
@@ -60,7 +61,7 @@ def test_the_readme_states_these_results(results):
     titan, openb = (Numbers(json.loads((results / name / "metrics.json").read_text())) for name in ("titan", "openb"))
     rows = [
         f"| {titan['durations.units']:,} GPUs, {titan['mttf.events']:,} failures | MTTF {titan.words('mttf.mttf_s')} "
-        f"({titan.interval('mttf.ci_{}_s', 'mttf.mttf_s')}), but the hazard is not constant: "
+        f"({strip_markup(titan.interval('mttf.mttf_s'))}), but the hazard is not constant: "
         f"{titan.words('lifetimes.young_mttf_s')} up to an age of {titan.words('lifetimes.split_age_s')}, "
         f"{titan.words('lifetimes.old_mttf_s')} after it |",
         f"| {openb['data.jobs']:,} pods, {openb['outcomes.ended']:,} with a result | "

@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 from ttf.analyses.lost.measure_losses import compute as losses
 from ttf.analyses.lost.measure_losses import lost_work, owners, what_if
 from ttf.records.infra import infra_durations
-from ttf.records.runs import build_runs, iterate_blocks
+from ttf.records.runs import USER, build_runs, iterate_blocks
 
 RULES = {"states": ["NODE_FAIL"]}
 SIZES = st.integers(1, 9)
@@ -26,7 +26,9 @@ def failure_reasons(jobs: pl.DataFrame, attempts: pl.DataFrame | None) -> pl.Dat
     else:
         is_last = pl.col("attempt") == pl.col("attempt").max().over("job_id")
         failed = attempts.filter((pl.col("outcome") == "failure").fill_null(~is_last)).select("attempt")
-    return failed.select("attempt", deterministic=pl.int_range(pl.len()) % 2 == 0)
+    number = pl.int_range(pl.len())
+    domain = pl.when(number % 3 == 0).then(pl.lit(USER)).otherwise(pl.lit("hardware"))
+    return failed.select("attempt", deterministic=number % 2 == 0, domain=domain)
 
 
 def split_blocks(jobs, attempts, size):

@@ -67,7 +67,7 @@ def test_a_schema_is_adopted_by_its_name(adopted):
     [
         (
             lambda d: column(d, "qos").update(minimum=1),
-            "qos.minimum: works with the type seconds or number or count or time or clock only; here it is",
+            "qos.minimum: works with the type seconds or number or count or time or clock or duration only; here it is",
         ),
         (lambda d: column(d, "qos").update({"as": "name"}), "tables.pods: two columns have the as 'name'"),
         (lambda d: column(d, "gpu_milli").update(minimum=2000), "the minimum is larger than the maximum"),

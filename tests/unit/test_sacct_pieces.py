@@ -7,6 +7,7 @@ from format_tables import raw_schemas
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from ttf.formats.format_declaration import resolve_outcomes
 from ttf.formats.protocol import Source
 from ttf.formats.sacct import derive
 from ttf.formats.sacct import read as sacct_reader
@@ -56,7 +57,9 @@ def derive_at_once(source):
     """Derive the same tables from all dumps in one piece."""
     raw, row_key = source.raw["record"], ["file", "line"]
     prepared = derive._prepare_records(raw.collect(), derive._summarise_dumps(raw))
-    jobs, attempts = derive._summarise_jobs(prepared.lazy(), "UTC"), derive._summarise_attempts(prepared, "UTC")
+    outcomes = resolve_outcomes("sacct", source.meaning)
+    jobs = derive._summarise_jobs(prepared.lazy(), "UTC", outcomes)
+    attempts = derive._summarise_attempts(prepared, "UTC", outcomes)
     attempts = attempts.join(jobs.select(row_key).with_row_index("job"), on=row_key, how="left", maintain_order="left")
     last_seen_s = prepared.select(pl.max_horizontal("submit_s", "start_s", "end_s").max()).item()
     return collect_tables(source, derive.Records(jobs.lazy(), attempts.lazy(), last_seen_s))

@@ -882,9 +882,9 @@ def test_without_a_start_jobs_have_outcomes_and_ends_but_no_run_time(convert):
     ]
 
 
-@pytest.mark.parametrize("key", ["mapping", "times", "outcomes"])
+@pytest.mark.parametrize("key", ["mapping", "times"])
 def test_the_keys_of_a_table_are_for_tables_only(key):
-    formats = {"mapping": "table or outages", "times": "sacct or table or outages", "outcomes": "table"}
+    formats = {"mapping": "table or outages", "times": "sacct or table or outages"}
     (message,) = explain({"format": "openb", "folder": "x", key: SECONDS[key]})
     assert message == f"my.yaml: registry.mine.{key}: works with the format {formats[key]} only; here it is openb."
 

@@ -117,13 +117,17 @@ def test_what_a_job_asks_for_is_what_was_declared_or_measured(planned):
     assert {"measure_use", "measure_ettr", "classify_failures", "derive_attempts", "ingest_part"} <= large_rules
 
 
+# Scripts that derive products of any format by the same code.
+FIXED_DERIVATIONS = ("derive_infra_durations", "derive_node_errors", "derive_training_events")
+
+
 def dynamic_modules(job, study) -> list[str]:
     """Return the modules that the script of a job imports by a name among its parameters."""
     if analysis := study.analyses.get(job.rule):
         return [f"{analysis.module}.compute", *(study.analyses[name].module for name in analysis.input_analyses)]
     if job.script.startswith(("ingest", "merge_parts", "describe_tables")):
         return study.traces[job.wildcards["trace"]].reader
-    if job.script.startswith("derive") and job.script not in ("derive_infra_durations", "derive_node_errors"):
+    if job.script.startswith("derive") and job.script not in FIXED_DERIVATIONS:
         return [study.traces[job.wildcards["trace"]].format["code"]]
     if job.script == "write_dictionary":
         return [analysis.module for analysis in study.analyses.values()]
