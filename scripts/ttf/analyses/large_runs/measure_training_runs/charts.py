@@ -53,7 +53,7 @@ def training_time(inputs: Inputs, study: Study) -> Figure:
             x=alt.X("from:Q", scale=alt.Scale(domain=[0, 1]), axis=percent_axis("Share of the wall time")),
             x2="to:Q",
             y=alt.Y("run:N", sort=shown, title=None, axis=alt.Axis(labelLimit=200, domain=False, ticks=False)),
-            color=colour_by("kind", present, alt.Legend(title=None, orient="bottom", columns=4)),
+            color=colour_by("kind", present, alt.Legend(title=None, orient="bottom", columns=2 if study.narrow else 4)),
             tooltip=[*tooltips("run", "class"), *tooltips(form=".1%", share="Share")],
         )
     )
