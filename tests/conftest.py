@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from unittest.mock import patch
 
@@ -136,6 +136,19 @@ def shared_data() -> Path:
     if not SHARED_DATA.is_dir():
         pytest.skip("the real data are not beside the checkout")
     return SHARED_DATA
+
+
+@pytest.fixture
+def find_stranger(shared_data) -> Callable[[str], Path]:
+    """Return a function from a path below strangers/ to the file or folder."""
+
+    def find(name: str) -> Path:
+        path = shared_data / "strangers" / name
+        if not path.exists():
+            pytest.skip(f"{name} is not among the strangers' inputs")
+        return path
+
+    return find
 
 
 @pytest.fixture

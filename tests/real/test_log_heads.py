@@ -20,43 +20,31 @@ XID_119 = [1_740_327_858, 1_740_327_864, 1_740_327_870, 1_740_328_032, 1_740_328
 TEN = ["10_a07_rfc5424.log", "10_a03_short_full.log", "10_a39_iso_brackets_talos.log", "11_a21_fluentbit.jsonl"]
 
 
-@pytest.fixture
-def find(shared_data):
-    """Return a function from a path below strangers/ to the file or folder."""
-
-    def path(name):
-        if not (shared_data / "strangers" / name).exists():
-            pytest.skip(f"{name} is not among the strangers' inputs")
-        return shared_data / "strangers" / name
-
-    return path
-
-
 def read(path, end_s=None):
     options = LogOptions(Rules.from_options(RULES), "UTC", None, NodeNames([]), 5, 604_800, end_s=end_s)
     return read_node_log(path, options)
 
 
 @pytest.mark.parametrize("name", [*TEN, "11_a26_es_csv.csv", "11_a30_node_time_message.csv"])
-def test_the_same_lines_in_each_form_tell_the_same_errors(find, name):
-    path = find(f"logs/{name}")
+def test_the_same_lines_in_each_form_tell_the_same_errors(find_stranger, name):
+    path = find_stranger(f"logs/{name}")
     assert recognise(path).format == "node_logs"
     logs = read(path)
     assert logs.errors.select("node", "code", "time_s").rows() == [("gpu01", "XID 119", time) for time in XID_119]
     assert (logs.account.rows["picked"], logs.account.rows["unmatched"]) == (5, 38)
 
 
-def test_dmesg_with_levels_and_syslog_without_years(find):
-    logs = read(find("logs/05_dmesg_decode/gpu01.log"))
+def test_dmesg_with_levels_and_syslog_without_years(find_stranger):
+    logs = read(find_stranger("logs/05_dmesg_decode/gpu01.log"))
     lines = logs.errors.filter(logs.errors["code"].str.starts_with("XID")).select("node", "gpu", "code", "lines").rows()
     assert lines == [("gpu01", "0000:38:00", "XID 13", 16), ("gpu01", "0000:38:00", "XID 43", 1)]
-    logs = read(find("logs/09_syslog_no_year/kern.log"), end_s=1_432_000_000)
+    logs = read(find_stranger("logs/09_syslog_no_year/kern.log"), end_s=1_432_000_000)
     assert logs.errors.select("node", "code", "lines").rows() == [("node01", "XID 69", 7), ("node01", "XID 31", 1)]
 
 
 @pytest.mark.parametrize("node", ["gpu01", "gpu02"])
-def test_the_log_of_a_container_has_the_node_of_its_lines(find, node):
-    path = find(f"logs/06_cri/kern-reader_{node}.log")
+def test_the_log_of_a_container_has_the_node_of_its_lines(find_stranger, node):
+    path = find_stranger(f"logs/06_cri/kern-reader_{node}.log")
     assert recognise(path).format == "node_logs"
     days = [1_738_800_000, 1_739_836_800, 1_740_873_600]
     assert read(path).errors.select("node", "code", "time_s").rows() == [(node, "XID 79", day) for day in days]
@@ -70,9 +58,9 @@ def test_the_log_of_a_container_has_the_node_of_its_lines(find, node):
         ("18_sacctmgr_fixed.txt", "Print it again with -P"),
     ],
 )
-def test_other_files_are_refused_with_the_way_out(find, name, words):
+def test_other_files_are_refused_with_the_way_out(find_stranger, name, words):
     with pytest.raises(ConfigError, match=words):
-        recognise(find(f"logs/{name}"))
+        recognise(find_stranger(f"logs/{name}"))
 
 
 @pytest.mark.parametrize(
@@ -88,10 +76,10 @@ def test_other_files_are_refused_with_the_way_out(find, name, words):
         ("faults/surrogate/journal/gpu01.json", 61, 0, 22, 3),
     ],
 )
-def test_no_event_is_lost_and_no_wrong_time_counts(find, tmp_path, name, rows, quarantined, failures, nodes):
+def test_no_event_is_lost_and_no_wrong_time_counts(find_stranger, tmp_path, name, rows, quarantined, failures, nodes):
     limits = {"merge_s": 5, "gap_s": 604_800, "boot_s": 300}
     readers = build_readers({"node_logs": limits | {"rules": RULES, "times": {"zone": "UTC"}}})
-    account, _ = ingest({"logs": [find(name)]}, raw_schemas("node_logs"), tmp_path, 1.0, readers)
+    account, _ = ingest({"logs": [find_stranger(name)]}, raw_schemas("node_logs"), tmp_path, 1.0, readers)
     assert account.select("rows_read", "rows_quarantined").row(0) == (rows, quarantined)
     periods = durations(Source({"logs": pl.scan_parquet(tmp_path / "logs.parquet")}, {"node_logs": limits}))
     assert (periods["unit_id"].n_unique(), periods["duration_s"].null_count()) == (nodes, 0)

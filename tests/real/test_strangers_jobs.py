@@ -6,12 +6,9 @@ from recognised_jobs import read_recognised
 
 
 @pytest.fixture
-def read(shared_data, tmp_path):
+def read(find_stranger, tmp_path):
     def read_file(name):
-        file = shared_data / "strangers" / name
-        if not file.is_file():
-            pytest.skip(f"strangers/{name} is not beside the checkout")
-        jobs, quarantine = read_recognised(file, tmp_path)
+        jobs, quarantine = read_recognised(find_stranger(name), tmp_path)
         assert quarantine.rows() == []
         return jobs
 

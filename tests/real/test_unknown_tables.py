@@ -24,18 +24,6 @@ JOBS = {
 }
 
 
-@pytest.fixture
-def find(shared_data):
-    """Return a function from a path below strangers/ to the file or folder."""
-
-    def path(name):
-        if not (shared_data / "strangers" / name).exists():
-            pytest.skip(f"{name} is not among the strangers' inputs")
-        return shared_data / "strangers" / name
-
-    return path
-
-
 def derive(path, entry, folder):
     """Return the jobs of a table with the completed draft, and its anomalies (code -> rows)."""
     schemas, readers = load_schemas_and_readers(FORMATS["table"]["reader"], entry, "")
@@ -45,8 +33,8 @@ def derive(path, entry, folder):
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_a_table_of_jobs_is_drafted(find, name, tmp_path):
-    path, (asked, answers, expected, core_hours) = find(f"jobs/{name}"), JOBS[name]
+def test_a_table_of_jobs_is_drafted(find_stranger, name, tmp_path):
+    path, (asked, answers, expected, core_hours) = find_stranger(f"jobs/{name}"), JOBS[name]
     recognised = recognise(path)
     assert list(recognised.missing) == asked
     jobs, told = derive(path, recognised.entry | answers, tmp_path)
@@ -60,8 +48,8 @@ def test_a_table_of_jobs_is_drafted(find, name, tmp_path):
         assert jobs["runtime_s"].sum() == pytest.approx(207.5, abs=6)
 
 
-def test_a_table_without_outcomes_is_refused_for_that(find):
-    recognised = recognise(find("jobs/dlrm2025.csv"))
+def test_a_table_without_outcomes_is_refused_for_that(find_stranger):
+    recognised = recognise(find_stranger("jobs/dlrm2025.csv"))
     assert list(recognised.missing) == ["mapping.status", "outcomes", "times.format"]
     assert recognised.missing["mapping.status"].startswith("no usable column has the name or the words of an outcome")
 
@@ -82,9 +70,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_table_is_refused_with_the_reason_and_what_to_type(find, name):
+def test_a_table_is_refused_with_the_reason_and_what_to_type(find_stranger, name):
     with pytest.raises(ConfigError) as error:
-        recognise(find(name))
+        recognise(find_stranger(name))
     text = str(error.value)
     assert [words for words in REFUSED[name] if words not in text] == []
     assert sum(-(-len(line) // 100) for line in text.splitlines()) <= 20
@@ -100,8 +88,8 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_one_fault_costs_one_cell_and_is_named(find, name, tmp_path):
-    path, (words, expected) = find(f"faults/draft/{name}/{name}.csv"), FAULTS[name]
+def test_one_fault_costs_one_cell_and_is_named(find_stranger, name, tmp_path):
+    path, (words, expected) = find_stranger(f"faults/draft/{name}/{name}.csv"), FAULTS[name]
     recognised = recognise(path)
     assert words in recognised.explanation and not recognised.missing
     jobs, told = derive(path, recognised.entry, tmp_path)
@@ -111,8 +99,8 @@ def test_one_fault_costs_one_cell_and_is_named(find, name, tmp_path):
     assert jobs.select(pl.len(), pl.col("runtime_s", "gpu_milli").count()).row(0) == (80, n_runs, n_sizes)
 
 
-def test_a_command_of_several_lines_is_one_cell(find, tmp_path):
-    path = find("faults/ray/jobs.csv")
+def test_a_command_of_several_lines_is_one_cell(find_stranger, tmp_path):
+    path = find_stranger("faults/ray/jobs.csv")
     recognised = recognise(path)
     jobs, told = derive(path, recognised.entry, tmp_path)
     assert jobs.select("job_id", "outcome", "runtime_s").rows() == [("r1", "success", 3600), ("r2", "failure", 3600)]

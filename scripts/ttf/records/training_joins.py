@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from ttf.records.training_runs import SECOND_US, Attempt
+from ttf.raw.training_logs.line_clocks import SECOND_US
+from ttf.records.training_runs import Attempt
 
 # A log may begin before the start of its job, and end after its end, by the clocks of two machines.
 SLACK_US = 60 * SECOND_US

@@ -13,9 +13,9 @@ from statistics import mode
 import polars as pl
 
 from ttf.raw.training_logs.event_reader import ALL_LINES, COUNT, LAST
+from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.record_contracts import TRAINING_EVENTS, TRAINING_LOG_LINES
 
-SECOND_US = 1_000_000
 # Ranks of one launch print their first lines within this time; of one step, within the second.
 LAUNCH_US, COPY_US = 30 * SECOND_US, 2 * SECOND_US
 # A late rank's first line, where the lines name their rank.

@@ -7,10 +7,11 @@ known.
 import polars as pl
 from ttf.formats.format_declaration import load_declaration
 from ttf.formats.protocol import Format, Source
+from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.clusters import add_levels
 from ttf.records.durations import DURATION_COLUMNS
 from ttf.records.jobs import conform
-from ttf.records.training_runs import SECOND_US, find_logs_of_events, name_runs
+from ttf.records.training_runs import find_logs_of_events, name_runs
 
 CLUSTERS = load_declaration("training_logs")["clusters"]
 

@@ -11,7 +11,14 @@ import polars as pl
 from ttf.raw.line_heads import MOST_LINES
 from ttf.raw.node_logs.layouts import split_csv_line
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
-from ttf.raw.training_logs.line_clocks import find_forms, has_epochs, read_clocks, read_iso_times, read_ranks
+from ttf.raw.training_logs.line_clocks import (
+    SECOND_US,
+    find_forms,
+    has_epochs,
+    read_clocks,
+    read_iso_times,
+    read_ranks,
+)
 from ttf.raw.training_logs.profiles import COMMON, Pattern, Profiles
 from ttf.raw.training_logs.recognised_lines import ELAPSED_COLUMNS, STEP_COLUMNS, TIME_COLUMNS, parse_step_header
 
@@ -35,7 +42,7 @@ PROGRESS = ("step", "block")
 ALL_LINES = "lines"
 # Kinds of the first and the last line of a file with a clock, and of a row that counts lines.
 FIRST, LAST, COUNT = "first", "last", "count"
-_UNITS = {"ms": 1_000, "s": 1_000_000}
+_UNITS = {"ms": 1_000, "s": SECOND_US}
 _SPANS = {
     f"{kind}_{unit}": (kind, factor) for kind in ("mean", "interval", "one", "total") for unit, factor in _UNITS.items()
 }
@@ -95,8 +102,7 @@ class _Reading:
     def add_block(self, block: Block) -> None:
         for code, n in block.counts.items():
             self.count(code, block.faults[code], n)
-        rows = pl.DataFrame({"text": block.lines}).with_row_index("line", block.first).cast({"line": pl.Int64})
-        rows = rows.filter(pl.col("text").str.contains(r"\S"))
+        rows = number_lines(block)
         if rows.is_empty():
             return
         if rows["text"].str.contains(_LITERAL_COLOUR).any():
@@ -176,11 +182,11 @@ class _Reading:
         if "elapsed" in has:
             parts = pl.col("elapsed").str.split(":").list.reverse().cast(pl.List(pl.Int64), strict=False)
             seconds = pl.sum_horizontal(parts.list.get(n, null_on_oob=True) * 60**n for n in range(3))
-            values |= {"span_us": seconds * 1_000_000, "span_kind": pl.lit("total")}
+            values |= {"span_us": seconds * SECOND_US, "span_kind": pl.lit("total")}
         texts = [pl.col(name) for name in ("job", "gpus", "cause") if name in has]
         values |= {"text": pl.coalesce(texts).str.head(MAX_TEXT)} if texts else {}
         own = [pl.col("time_us")]
-        for name, factor in (("time_ms", 1_000), ("time_s", 1_000_000)):
+        for name, factor in (("time_ms", 1_000), ("time_s", SECOND_US)):
             own = [pl.col(name).cast(pl.Int64, strict=False) * factor, *own] if name in has else own
         rows = pl.concat([lines.drop("text"), fields], how="horizontal")
         if "time" in has:
@@ -190,8 +196,7 @@ class _Reading:
 
     def add_rows(self, block: Block, names: list[str]) -> None:
         """Add the rows of a CSV file of steps. A time in a cell is in seconds since 1970, or ISO 8601."""
-        rows = pl.DataFrame({"text": block.lines}).with_row_index("line", block.first).cast({"line": pl.Int64})
-        rows = rows.filter(pl.col("text").str.contains(r"\S"))
+        rows = number_lines(block)
         is_header = rows["line"] == 1
         self.count(ALL_LINES, rows["line"][:3], rows.height)
         self.count("header", rows.filter(is_header)["line"])
@@ -244,9 +249,15 @@ class _Reading:
         return TrainingLog(chosen, self.lines, self.first_lines)
 
 
+def number_lines(block: Block) -> pl.DataFrame:
+    """Return `line` (its number in the file) and `text` of the lines of a block that are not blank."""
+    rows = pl.DataFrame({"text": block.lines}).with_row_index("line", block.first).cast({"line": pl.Int64})
+    return rows.filter(pl.col("text").str.contains(r"\S"))
+
+
 def drop_copies(events: pl.DataFrame) -> pl.DataFrame:
     """Keep one of the lines of one kind and step that several ranks print in one second."""
-    second = pl.coalesce(pl.col("time_us") // 1_000_000, pl.col("line"))
+    second = pl.coalesce(pl.col("time_us") // SECOND_US, pl.col("line"))
     is_repeatable = pl.col("kind").is_in(PROGRESS) & pl.col("step").is_not_null()
     return events.filter(
         ~is_repeatable | pl.struct(second.alias("second"), "profile", "kind", "step").is_first_distinct()

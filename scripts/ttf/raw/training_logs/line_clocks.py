@@ -44,7 +44,7 @@ def has_epochs(texts: pl.Series) -> bool:
 def read_clocks(texts: pl.Series, forms: Iterable[str], zone: str, year: int) -> pl.Series:
     """Return the time of each line, null without one. zone: for times without one. year: for times without one."""
     frame = texts.to_frame("text")
-    times = pl.Series([None], dtype=pl.Int64).extend_constant(None, max(0, len(texts) - 1))[: len(texts)]
+    times = pl.repeat(None, len(texts), dtype=pl.Int64, eager=True)
     for name in forms:
         times = _fill(times, _read(frame, _BEFORE, name, zone, year))
     if times.null_count() and has_epochs(texts):

@@ -16,9 +16,10 @@ from ttf.analyses.large_runs.measure_training_runs import (
     TRAINING_TIME,
     TRAINING_UNJOINED,
 )
+from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.inputs import Inputs
 from ttf.records.training_joins import Join, join_jobs
-from ttf.records.training_runs import SECOND_US, find_logs_of_events, name_runs
+from ttf.records.training_runs import find_logs_of_events, name_runs
 from ttf.stats.training_time import CLASSES, RunTime, account_run
 
 PROGRESS = ("productive", "slow", "stalled", "evaluation")
