@@ -28,6 +28,7 @@ DELAYS = table(
     within_60_s_share=share("≤ 1 min", "Share of n.", blank=REASON),
     within_600_s_share=share("≤ 10 min", "Share of n.", blank=REASON),
     within_3600_s_share=share("≤ 60 min", "Share of n.", blank=REASON),
+    within_6000_s_share=share("≤ 100 min", "Share of n.", blank=REASON),
     step_180_s_share=share("At 3 min", "Share of attempts with a queueing delay of 170 to 200 s.", blank=REASON),
     beside_180_s_share=share(
         "Around 3 min", "Mean of two shares: queueing delays of 139 to 169 s and of 201 to 231 s.", REASON

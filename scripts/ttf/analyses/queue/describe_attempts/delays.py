@@ -15,7 +15,7 @@ ALL = "all"
 BUCKETS = (ALL, *GPU_BUCKETS)
 # Which attempts of a job: all, the first, the later ones.
 ALL_ATTEMPTS, FIRST, LATER = ATTEMPT_KINDS = ("every", "first", "later")
-DELAY_LIMITS_S = (60, 600, 3_600)
+DELAY_LIMITS_S = (60, 600, 3_600, 6_000)
 PERCENTS = (25, 50, 75, 90, 95)
 # Philly's delays have a step at about 3 minutes: its first and last second, and spans of the same width around it.
 STEP_S = (170, 200)
