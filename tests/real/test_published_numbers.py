@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from study_runs import ROOT, check_out
 
-TRACES = ("titan", "lanl", "infinitehbd")
+TRACES = ("openb", "titan", "lanl", "infinitehbd")
 COMPUTED = ("reproduced", "differs", "suspect in the source")
 
 

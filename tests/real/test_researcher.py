@@ -58,9 +58,10 @@ def test_a_changed_definition_is_told_and_counted(folder):
 def test_the_printed_tables_stand_beside_the_numbers_of_the_rows(folder):
     results = folder / "results"
     assert wrong_study_cells(results, "study", "pai", "study1") == []
+    assert wrong_study_cells(results, "study", "openb", "weng2023") == []
     assert (results / "studies/study/scorecard.csv").is_file()
     compared = pl.read_csv(results / "studies/study/scorecard.csv", infer_schema_length=None)
-    assert {"titan", "lanl", "infinitehbd"} <= {*compared.filter(pl.col("verdict") == "reproduced")["trace"]}
+    assert {"titan", "lanl", "infinitehbd", "openb"} <= {*compared.filter(pl.col("verdict") == "reproduced")["trace"]}
 
 
 def test_a_paper_gets_a_table_a_figure_and_a_citation(folder):

@@ -10,6 +10,7 @@ from shipped_claims import CLAIMS
 ELSEWHERE = {
     "infinitehbd-": "test_claims_outages.py",
     "lanl-": "test_claims_lanl.py",
+    "openb-": "test_claims_pai.py",
     "philly-delay-": "test_claims_queueing.py",
     "philly-window-": "test_claims_queueing.py",
     "philly-attempts-": "test_claims_queueing.py",
