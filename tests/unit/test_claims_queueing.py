@@ -8,7 +8,20 @@ from ttf.records.clusters import add_clusters, level_names
 from ttf.records.jobs import JOB_COLUMNS, conform
 
 CLAIMS = claims_of(__file__)
-VCS = "11cb48 6214e9 6c71a0 b436b2 ee9e8c 103959 0e4a51 2869ce 7f04ca e13805 ed69ec 51b7ef".split()
+VCS = [
+    "11cb48",
+    "6214e9",
+    "6c71a0",
+    "b436b2",
+    "ee9e8c",
+    "103959",
+    "0e4a51",
+    "2869ce",
+    "7f04ca",
+    "e13805",
+    "ed69ec",
+    "51b7ef",
+]
 OUTCOMES = ("success", "failure", "cancelled")
 RUN_S = 3600
 WINDOW = (100, 200)

@@ -1,5 +1,6 @@
 """Published tables beside those of a trace: their cells, and their form on the page."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -7,6 +8,7 @@ import polars as pl
 import pytest
 import yaml
 from shipped_claims import DOCUMENT as SHIPPED
+from study_runs import ROOT
 from ttf.commands.table import render_published_table
 from ttf.engine.storage.tables import write_csv
 from ttf.page.replication.findings import fill_words, list_cell_tables, list_rows, merge_layouts, read_claims
@@ -14,6 +16,7 @@ from ttf.page.replication.scorecard import implied_counts, scorecard
 from ttf.page.replication.study_tables import build_study_tables, format_printed, format_value
 from ttf.page.report.published_studies import build_table, describe_comparison, read_studies
 from ttf.page.report_contracts import STUDY_TABLES
+from ttf.page.results_tables import load_all_contracts
 from ttf.study.configuration.claims import check_claims, load_claims
 from ttf.study.configuration.messages import ConfigError
 
@@ -235,6 +238,21 @@ def test_an_error_of_a_layout_names_its_place(tmp_path, change, message):
 def test_a_cell_of_an_unknown_column_is_refused():
     with pytest.raises(ConfigError, match=r"tables\.paper\.first\.r: there is no table t"):
         check_claims(DOCUMENT, {}, "claims.yaml")
+
+
+@pytest.mark.parametrize("name", ["drift", "mttf_by_gpus"])
+def test_a_layout_with_the_name_of_another_table_is_refused(name):
+    document = yaml.safe_load(yaml.safe_dump(DOCUMENT).replace("name: first", f"name: {name}"))
+    with pytest.raises(ConfigError, match=rf"mine\.yaml: tables\.paper: {name} can be .* call it mine_{name}\."):
+        check_claims(document, load_all_contracts(), "mine.yaml")
+
+
+def test_names_of_tables_on_the_page_that_are_not_of_the_results_have_no_underscore():
+    templates = [*(ROOT / "scripts/ttf/analyses").rglob("*.qmd"), *(ROOT / "report").rglob("*.qmd")]
+    names = {
+        name for file in templates for name in re.findall(r'<<-? table\("(\w+)"', file.read_text(encoding="utf-8"))
+    }
+    assert len(names) > 20 and not {name for name in names if "_" in name} - load_all_contracts().keys()
 
 
 def test_every_shipped_layout_names_its_words_once():

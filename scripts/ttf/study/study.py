@@ -132,9 +132,12 @@ class Study:
         documents = [self._load_checked_claims(path, label) for path, label in self.claim_files]
         self.claims = read_claims(documents)
         self.study_tables = merge_layouts(documents)
-        ids = Counter(claim["id"] for claim in self.claims)
-        if duplicate_ids := sorted(name for name, count in ids.items() if count > 1):
-            raise ConfigError(f"claims: {', '.join(duplicate_ids)}: several findings share this id; give each its own.")
+        names = Counter(claim["id"] for claim in self.claims)
+        names.update(layout["name"] for layouts in self.study_tables.values() for layout in layouts)
+        if duplicates := sorted(name for name, count in names.items() if count > 1):
+            raise ConfigError(
+                f"claims: {', '.join(duplicates)}: several findings or tables share this name; rename one."
+            )
 
     def check_headers(self) -> None:
         """Raise ConfigError for raw files whose header row, or times without a year, ingest would refuse."""

@@ -35,7 +35,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         "statistics": make_table("statistics", statistics_columns, statistics, group="table"),
     }
     if (skipped_files := trace.table("raw_files").filter(pl.col("table").is_null())).height:
-        tables["left_out"] = make_table("raw_files", ("file", "reason"), skipped_files)
+        tables["left-out"] = make_table("raw_files", ("file", "reason"), skipped_files)
     if trace.info["parts"] > 1:
         part_rows = trace.table("row_account_by_part")
         newest = part_rows["part"].unique(maintain_order=True).tail(MAX_PARTS)

@@ -67,8 +67,17 @@ def _is_count(value: float) -> bool:
 
 
 def check_claims(document: Mapping, tables: Mapping[str, Table], label: str) -> None:
-    """Raise ConfigError, one problem per line, for claims and cells that name an unknown table or column."""
-    problems = []
+    """Raise ConfigError, one problem per line, for unknown tables and columns, and for layouts named like a table.
+
+    tables: those of the results. Names of the page's own tables have no underscore.
+    """
+    problems = [
+        f"{label}: tables.{source}: {name} can be the name of a table of the page or of the results, which this one "
+        f"would replace; call it mine_{name}."
+        for source, layouts in document.get("tables", {}).items()
+        for name in (layout["name"] for layout in layouts)
+        if "_" not in name or name in tables
+    ]
     queries = [(f"claims.{claim['id']}", claim.get("quantity", {})) for claim in document["claims"]]
     queries += [
         (f"tables.{source}.{layout['name']}.{column['head']}", column.get("cell", {}))
