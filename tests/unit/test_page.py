@@ -156,6 +156,14 @@ def test_nobody_is_cited_as_author_whom_the_configuration_does_not_name():
     assert "author" not in citation.bibtex and not citation.has_author
 
 
+def test_a_citation_leads_to_the_results_else_to_the_code_of_the_citation_file():
+    with_code = CFF.replace("abstract", "repository-code: 'https://code.example', abstract")
+    for settings, address in (({}, "https://code.example"), ({"url": "https://our.example"}, "https://our.example")):
+        citation = make_citation(describe(with_code, settings, {}), "A trace", "", "t")
+        assert citation.line.endswith(f"version 1.2. {address}") and f"url = {{{address}}}" in citation.bibtex
+    assert "http" not in "".join(map(str, vars(make_citation(describe(CFF, {}, {}), "A trace", "", "t")).values()))
+
+
 def test_the_print_footer_escapes_any_title():
     style = Frame('a"</style>\n}', False, "1", make_citation(WORK, "a", "", "a")).print_footer()
     assert style.count("</style>") == 1 and style.count('"') == 4

@@ -22,9 +22,9 @@ def make_citation(
     """Return the citation of a page on data of a period ("" if unknown).
 
     Authors are those of the configuration. Its title precedes that of the page, or replaces it if the page is of the
-    whole study. key_name: the trace or study.
+    whole study. The address is that of the results, else of the code, else none. key_name: the trace or study.
     """
-    own_title = publication.own_title
+    own_title, url = publication.own_title, publication.url or publication.code_url
     subject = own_title if own_title and is_whole_study else ": ".join(filter(None, (own_title, title)))
     subject += f" ({period})" if period else ""
     note = f"Time to Failure report, version {publication.version}"
@@ -35,13 +35,14 @@ def make_citation(
         "year": publication.year,
         "note": _escape_tex(note),
         "doi": publication.doi,
-        "url": publication.url,
+        "url": url,
     }
     key = re.sub(r"\W", "", f"ttf{key_name}")
     lines = ",\n".join(f"  {field} = {{{value}}}" for field, value in fields.items() if value)
     authors = "; ".join(author.name for author in publication.authors)
     line = ". ".join(filter(None, (authors, subject, ", ".join(filter(None, (note, publication.year))))))
-    line += f". https://doi.org/{publication.doi}" if publication.doi else "."
+    address = f"https://doi.org/{publication.doi}" if publication.doi else url
+    line += f". {address}" if address else "."
     return Citation(line, f"@misc{{{key},\n{lines}\n}}\n", bool(publication.authors), publication.version)
 
 
