@@ -227,7 +227,7 @@ def log_loss(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, c
 
     References
     ----------
-    Good (1952), J. R. Stat. Soc. B 14
+    Good (1952), J. R. Stat. Soc. B 14, 107-114
 
     Examples
     --------

@@ -23,8 +23,8 @@ def median_interval(n: int, at: Callable[[int], float]) -> tuple[float | None, f
 
     Notes
     -----
-    l is the largest number with at most 2.5 % of the binomial of n and 1/2 below it (Conover 1999, Practical
-    Nonparametric Statistics, section 3.2).
+    l is the largest number with at most 2.5 % of the binomial of n and 1/2 below it, as in scipy.stats.quantile_test
+    (Conover 1999, Practical Nonparametric Statistics).
 
     Examples
     --------

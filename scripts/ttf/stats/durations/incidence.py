@@ -43,7 +43,7 @@ def incidence_curves(
     Notes
     -----
     Aalen & Johansen (1978), Scand. J. Stat. 5: the sum of S(t-) d / n, with S the survival of all events. Variance by
-    the delta method (Marubini & Valsecchi 1995, Analysing Survival Data, chapter 10), limits on the log(-log) scale.
+    the delta method (Dinse & Larson 1986, Biometrika 73), as in statsmodels; limits on the log(-log) scale.
 
     Examples
     --------

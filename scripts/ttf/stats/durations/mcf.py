@@ -1,7 +1,7 @@
 """Mean cumulative function: the mean number of events of a unit by a time, with a robust interval.
 
-M(t) = sum over event times up to t of d / w, d events among w units watched then (Nelson, Recurrent Events Data
-Analysis, 2003). Its variance is that of the units' influences, which holds when units differ (Lawless & Nadeau 1995).
+M(t) = sum over event times up to t of d / w, d events among w units watched then (Nelson 1995). Its variance is that
+of the units' influences, which holds when units differ (Lawless & Nadeau 1995).
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ def mean_cumulative(
 
     References
     ----------
-    Nelson (1995), Technometrics 37; Lawless & Nadeau (1995), Technometrics 37
+    Nelson (1995), Technometrics 37, as in the MCF of SAS; Lawless & Nadeau (1995), Technometrics 37, as in R's reda
 
     Examples
     --------

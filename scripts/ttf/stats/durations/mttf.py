@@ -112,6 +112,12 @@ def mean_time_to_failure(
         and a column per stratification (`all` needs none). Durations without `event` are censored.
     event, strata, confidences: event that counts, stratifications, and confidence levels
     block_days: length of the blocks into which durations with start_s are split (`durations_by_block`); None: one block
+
+    Examples
+    --------
+    >>> durations = pl.DataFrame({"duration_s": [60, 40], "event": ["failure", None], "gpu_milli": 1000, "nodes": 1})
+    >>> mean_time_to_failure(durations, "failure", ["all"], [0.95])["mttf_s"].item()
+    100.0
     """
     sum_expressions, columns = _sum_expressions(durations, event), [name for name in strata if name != ALL]
     parts = durations_by_block(durations, block_days)

@@ -39,7 +39,14 @@ def chances_by_order(groups: pl.DataFrame, days: int) -> np.ndarray:
     Notes
     -----
     The odds are fitted to the last whole days with about _MOST_FITTED_GROUPS groups of strata whose trials differ in
-    order, by conditional logistic regression (Breslow & Day 1980, Statistical Methods in Cancer Research 1, chapter 7).
+    order, by conditional logistic regression (Gail et al. 1981, Biometrika 68, as in R's survival::clogit), with the
+    prior of `Strata.slopes`.
+
+    Examples
+    --------
+    >>> columns = {"stratum": [0, 0], "before": [0, 1], "after": [0, 0], "trials": [400, 400], "failed": [100, 300]}
+    >>> chances_by_order(pl.DataFrame(columns | {"all_trials": [800, 800], "all_failed": [400, 400]}), 1).round(3)
+    array([0.27, 0.73])
     """
     chance = (groups["all_failed"] / groups["all_trials"]).to_numpy().copy()
     size = np.diff(run_starts(groups["stratum"].to_numpy()), append=groups.height)

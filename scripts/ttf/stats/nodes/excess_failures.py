@@ -343,8 +343,8 @@ def with_posterior(nodes: pl.DataFrame) -> pl.DataFrame:
 
     Notes
     -----
-    Counts are Poisson with mean expected x ratio. The ratios of a fleet are gamma with mean 1 and shape a, which
-    maximises the marginal (negative binomial) likelihood (empirical Bayes; Clayton & Kaldor 1987, Biometrics 43). The
+    Counts are Poisson with mean expected x ratio. The ratios of a fleet are gamma with mean 1 and shape a
+    (empirical Bayes; Clayton & Kaldor 1987, Biometrics 43), which maximises the negative binomial likelihood here. The
     posterior is gamma with shape a + counted and rate a + expected: its mean, its probabilities above 1 and above
     HIGH_RATIO, its quantiles at CONFIDENCE. If the sum of (counted - expected)^2 is at most that of counted, counts
     vary no more than Poisson counts and no such shape exists: all ratios are 1, none is above HIGH_RATIO, the other

@@ -306,8 +306,7 @@ def trial_chances(trials: Sequence[pl.LazyFrame], days: int = 1) -> pl.DataFrame
 
     Notes
     -----
-    K / M for M trials with K failures of the same order, else that of `chances_by_order` (Breslow & Day 1980,
-    Statistical Methods in Cancer Research 1, chapter 7).
+    K / M for M trials with K failures of the same order, else that of `chances_by_order`.
 
     Examples
     --------

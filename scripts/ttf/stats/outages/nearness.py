@@ -149,6 +149,12 @@ def covered_shares(events: pl.DataFrame, spans: pl.DataFrame, key: str, width_s:
     Returns
     -------
     member -> `covered_share`, at most 1
+
+    Examples
+    --------
+    >>> events = pl.DataFrame({"node": ["a", "a", "b"], "time_s": [0, 5, 50]})
+    >>> covered_shares(events, pl.DataFrame({"node": ["a", "b"], "span_s": [100, 40]}), "node", 10)
+    {'a': 0.15, 'b': 0.25}
     """
     times = events.group_by(key).agg(pl.col("time_s").unique().sort()).join(spans, on=key).sort(key)
     rows = (row for row in times.iter_rows() if row[-1] > 0)
