@@ -44,9 +44,10 @@ def cumulative_incidence(
 
     Returns CUMULATIVE_INCIDENCE: a row per event, stratum and distinct duration, from age 0 on. without_time: durations
     that are unknown and were ended by the event; no other column counts them. se: by the delta-method variance of Dinse
-    & Larson (1986, Biometrika 73), which without censoring is the binomial's, and 0 if the incidence is 1. ci_low, ci_high: 95 %, on the log(-log) scale of the incidence (Choudhury 2002); blank, with a
-    reason, before the first event and if the incidence is 1. The clustered limits are on the same scale, from the
-    influence of each cluster on the incidence (`ttf.stats.durations.clustered_durations`).
+    & Larson (1986, Biometrika 73), which without censoring is the binomial's, and 0 if the incidence is 1. ci_low,
+    ci_high: 95 %, on the log(-log) scale of the incidence (Choudhury 2002); blank, with a reason, before the first
+    event and if the incidence is 1. The clustered limits are on the same scale, from the influence of each cluster on
+    the incidence (`ttf.stats.durations.clustered_durations`).
     """
     curves, durations = [], count_durations(durations, events)
     codes = [durations.events.index(event) + 1 for event in events]
