@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_tables import one_row as select_row
-from ttf.analyses.queue.measure_use import GPU_USE, HOST_USE, LOCALITY
+from ttf.analyses.queue.measure_use import GPU_USE, HOST_USE
 from ttf.analyses.queue.measure_use.compute import (
     PERCENTS,
     VALUES,
     gpu_use_by_kind,
     host_use,
-    locality,
     summarise_readings,
 )
 
@@ -180,21 +179,3 @@ def test_hosts_with_and_without_idle_machines():
     assert (memory_use["n"], memory_use["mean_share"]) == (1, 0.66667)
     assert select_row(table, resource="memory", machine_minutes="all")["mean_share"] == 0.333335
     assert table.schema == HOST_USE.schema
-
-
-def test_what_the_use_on_the_fewest_servers_would_save():
-    def make_use(*rows):
-        return GPU_USE.frame(
-            {"job_gpus": "16", "outcome": "all", "servers": servers, "n": n, "mean_share": mean}
-            for servers, n, mean in ((None, 9, 0.9), *rows)
-        )
-
-    # 100 minutes at 0.25 and 300 at 0.125 do the work of 125 minutes at 0.5, so 275 of 600 are saved.
-    row = locality(make_use((2, 200, 0.5), (4, 100, 0.25), (8, 300, 0.125))).row(0, named=True)
-    assert (row["servers"], row["n"], row["spread_n"], row["mean_share"]) == (2, 600, 400, 0.5)
-    assert (row["spread_mean_share"], row["saved_share"]) == (62.5 / 400, 275 / 600)
-    for rows in ([(2, 200, 0.5), (4, 0, None)], [(2, 0, None), (4, 9, 0.5)]):
-        table = locality(make_use(*rows))
-        LOCALITY.check(table)
-        assert table["saved_share"].item() is None and table["reason"].item()
-    assert locality(make_use()).is_empty()

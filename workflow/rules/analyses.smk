@@ -333,6 +333,7 @@ rule measure_losses:
         failure_concentration=table("results/{trace}/tables/failure_concentration.csv", "GPU time in failures"),
         repeats=table("results/{trace}/tables/repeats.csv", "GPU time in failures"),
         what_if=table("results/{trace}/tables/what_if.csv", "GPU time in failures"),
+        locality=table("results/{trace}/tables/locality.csv", "GPU time in failures"),
     log:
         "logs/{trace}/measure_losses.log",
     benchmark:
@@ -784,7 +785,6 @@ rule measure_use:
     output:
         gpu_use=table("results/{trace}/tables/gpu_use.csv", "Queue and utilisation"),
         host_use=table("results/{trace}/tables/host_use.csv", "Queue and utilisation"),
-        locality=table("results/{trace}/tables/locality.csv", "Queue and utilisation"),
     log:
         "logs/{trace}/measure_use.log",
     benchmark:

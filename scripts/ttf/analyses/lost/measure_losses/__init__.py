@@ -144,6 +144,20 @@ WHAT_IF = table(
         "their GPU-hours", "GPU time of the later attempts that the change would prevent.", _TRIAL, unit=_HOURS
     ),
 )
+LOCALITY = table(
+    "locality",
+    "What if jobs held no more nodes than others of their size and GPU type: GPU time that it would have saved.",
+    gpu_bucket=words("GPUs", "GPUs of the job: all, or 2-4, 5-8, >8."),
+    n=count("Jobs", "Jobs of sizes and types that ran on the fewest nodes and on more.", blank=REASON, unit="jobs"),
+    spread_n=count("On more nodes", "Jobs among n on more nodes than the fewest.", blank=REASON, unit="jobs"),
+    saved_gpu_hours=number(
+        "GPU-hours saved",
+        "GPU time of those on more nodes, less that of their work on the fewest.",
+        REASON,
+        unit=_HOURS,
+    ),
+    saved_share=share("Saved", "Share of the GPU time of n.", blank=REASON),
+)
 
 ANALYSIS = Analysis(
     question="What did failures cost, who had them, how do they repeat, and what would have saved some of it?",
@@ -152,7 +166,10 @@ ANALYSIS = Analysis(
     needs=["jobs", "durations_infra"],
     uses=["attempts", "reasons", "placements"],
     settings={"lost_work": "lost_work"},
-    tables=(LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH, FAILURES_BY_OWNER, FAILURE_CONCENTRATION, REPEATS, WHAT_IF),
+    tables=(
+        *(LOST_WORK, LOST_WORK_ALL, LOST_WORK_BY_MONTH, FAILURES_BY_OWNER, FAILURE_CONCENTRATION),
+        *(REPEATS, WHAT_IF, LOCALITY),
+    ),
     charts={"gpu_hours_by_size": "lost_work", "failure_concentration": "failure_concentration"},
     main=("gpu_hours_by_size",),
     sections=["lost_work"],

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
+from ttf.analyses.lost.measure_losses.locality import JOB_COLUMNS, locality
 from ttf.analyses.lost.measure_losses.lost_work import (
     loss_parts,
     loss_sums,
@@ -52,6 +53,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
         "failures_by_owner": failures_by_owner(owners, settings["owners"], clustered_jobs),
         "failure_concentration": concentration(owners),
         "repeats": repeats_table,
+        "locality": locality(inputs.scan("jobs", JOB_COLUMNS)),
         "what_if": what_if(pl.concat(part["what_if"] for part in parts), trials_s),
     }
 

@@ -7,6 +7,7 @@ import polars as pl
 from ttf.analyses.lost.account_gpu_hours import RUNNING, UNKNOWN
 from ttf.analyses.lost.measure_losses import (
     FAILURES_BY_OWNER,
+    LOCALITY,
     LOST_WORK,
     LOST_WORK_BY_MONTH,
     NO_RETRY,
@@ -169,7 +170,10 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     scenarios = scenarios.with_columns(scenario=format_rows(scenarios, ("scenario", "trial_s"), _scenario_label))
     unit = (f"{trace.info['unit'].capitalize()}s", words.count)
     columns = {name: unit if name == "n" else None for name in _nonblank_columns(scenarios, SCENARIOS)}
-    return page_tables | {"what-if": PageTable(scenarios, columns, WHAT_IF)}
+    what_if = PageTable(scenarios, columns, WHAT_IF)
+    saved = trace.table("locality").drop_nulls("saved_gpu_hours")
+    columns = {"gpu_bucket": ("GPUs", str), "n": unit, "spread_n": None, "saved_gpu_hours": None, "saved_share": None}
+    return page_tables | {"what-if": what_if, "locality": PageTable(saved, columns, LOCALITY)}
 
 
 def _nonblank_columns(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:

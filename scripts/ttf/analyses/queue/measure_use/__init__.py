@@ -34,19 +34,6 @@ HOST_USE = table(
     **USE,
 )
 
-LOCALITY = table(
-    "locality",
-    "What if jobs of 16 GPUs held the fewest servers: GPU time that the higher use there would have saved.",
-    servers=count("Fewest servers", "Servers that suffice for the job.", unit="servers"),
-    n=count("Readings", "Readings of such jobs, on any number of servers."),
-    mean_share=share("Use there", "Mean use of the GPUs on the fewest servers.", blank=REASON),
-    spread_n=count("Readings, spread", "Readings of such jobs on more servers."),
-    spread_mean_share=share("Use, spread", "Mean use of the GPUs on more servers.", blank=REASON),
-    saved_share=share(
-        "Saved", "Share of the GPU time of such jobs that the use on the fewest servers would have saved.", REASON
-    ),
-)
-
 TELEMETRY = {"gpu_util", "cpu_util", "mem_util"}
 
 ANALYSIS = Analysis(
@@ -59,7 +46,7 @@ ANALYSIS = Analysis(
         "tables": lambda trace: sorted({"job_log", *TELEMETRY} & set(trace.raw_files)),
         "outcomes": lambda trace: trace.outcomes,
     },
-    tables=(GPU_USE, HOST_USE, LOCALITY),
+    tables=(GPU_USE, HOST_USE),
     charts={"gpu_use": "gpu_use"},
     sections=["utilisation"],
     memory_mb=300,

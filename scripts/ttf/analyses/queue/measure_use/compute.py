@@ -5,13 +5,12 @@ weigh most. The rules are those of the trace's own notebook, unless noted. Readi
 and are counted by value, so their order does not matter.
 """
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
 
-from ttf.analyses.queue.measure_use import GPU_USE, HOST_USE, LOCALITY
+from ttf.analyses.queue.measure_use import GPU_USE, HOST_USE
 from ttf.engine.storage.on_disk import scan_parquet
 from ttf.formats.philly.derive import held_gpus
 from ttf.formats.philly.gpu_use import CHUNK_ROWS, MINUTE_S, combine_key, match_readings, sort_intervals
@@ -200,31 +199,7 @@ class _HeldMachines:
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     tables = {name: scan_parquet(inputs.path("raw") / f"{name}.parquet") for name in inputs.settings.tables}
     allocations = held_gpus(tables, {"outcomes": inputs.settings.outcomes})
-    gpu_use = gpu_use_by_kind(allocations, tables.get("gpu_util"))
     return {
-        "gpu_use": gpu_use,
-        "locality": locality(gpu_use),
+        "gpu_use": gpu_use_by_kind(allocations, tables.get("gpu_util")),
         "host_use": host_use(allocations, tables.get("cpu_util"), tables.get("mem_util")),
     }
-
-
-def locality(gpu_use: pl.DataFrame) -> pl.DataFrame:
-    """Return LOCALITY from GPU_USE: the work of jobs on more servers than they need, done at the use on the fewest.
-
-    An upper bound: jobs on more servers may differ in other ways too.
-    """
-    rows = gpu_use.filter(pl.col("servers").is_not_null() & pl.col("dedicated").is_null(), job_gpus="16").sort(
-        "servers"
-    )
-    if not rows.height:
-        return LOCALITY.frame([])
-    few, spread = rows.row(0, named=True), rows[1:].filter(pl.col("n") > 0)
-    row = {"servers": few["servers"], "n": int(rows["n"].sum()), "spread_n": int(spread["n"].sum())}
-    row["mean_share"] = few["mean_share"]
-    if few["mean_share"] and row["spread_n"]:
-        used = math.fsum(n * mean for n, mean in spread.select("n", "mean_share").iter_rows())
-        row["spread_mean_share"] = used / row["spread_n"]
-        row["saved_share"] = (row["spread_n"] - used / few["mean_share"]) / row["n"]
-    else:
-        row["reason"] = "no job of 16 GPUs has readings on the fewest servers and on more"
-    return LOCALITY.frame([row])
