@@ -5,6 +5,7 @@ of a real Slurm; `make` and `snakemake` only plan, except for the first study an
 tests that run the commands that are only planned here.
 """
 
+import html
 import json
 import os
 import re
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import csv_traces
 import pytest
-from acceptance import CHROMIUM, browsing
+from acceptance import CHROMIUM, browsing, open_page
 from contributing_recipe import write_example
 from metric_cells import wrong_cells
 from sacct_story import CLUSTER_FIELDS, FIELDS, FIXTURES, NODE_FIELDS
@@ -37,12 +38,13 @@ OTHER_BLOCKS = [
     and path.name != "tutorial.md"
     and not re.search("snakedeploy|my_slurm|ssh-keygen|cosign", text)
 ]
+EXAMPLE = ROOT / "docs/example/lanl.html"
 (PAGE,) = re.findall(r"The page is `(.*?)`", README)
 # Commands that run a study, which are only planned here.
 PLANNED = ("report", "pdf", "figures", "publish", "archive")
 # Command -> the test or the file that runs it.
 RUN_BY = {
-    "make gallery": "tests/workflow/test_docs.py::test_the_picture_in_the_readme_is_of_the_page_that_is_made",
+    "make gallery": "tests/workflow/test_docs.py::test_the_picture_in_the_readme_is_of_the_page",
     "ttf report --profile slurm": "tests/slurm/test_study_on_slurm.py::test_the_sample_study_in_16_shares",
     "ttf report --profile kubernetes": "tests/store/test_study_in_a_store.py::"
     "test_a_study_in_a_store_gives_the_bytes_of_one_on_the_disk",
@@ -181,14 +183,28 @@ def test_the_finding_of_the_readme_is_on_the_page(study):
     assert len(numbers) == 3 and not [number for number in numbers if number not in text]
 
 
+def test_the_page_of_a_real_trace_has_the_numbers_of_the_readme_and_no_path():
+    page = EXAMPLE.read_text(encoding="utf-8")
+    assert len(page) < 3_000_000 and not re.search(r"(?<![\w./])/(home|root|tmp|work|Users|opt|srv)/", page)
+    text = html.unescape(re.sub(r"<[^>]+>", "", page)).replace("\u00a0", " ")
+    finding = README.partition("*From real records:*")[2].partition("\n\n")[0]
+    (row,) = re.findall(r"^\| Nodes at LANL (.*)$", README, re.MULTILINE)
+    numbers = re.findall(r"\d[\d,.]*(?:–\d[\d.]*)?(?: days|%)?(?<!\.)", finding.replace("system 19", "") + row)
+    assert len(numbers) > 12 and not [number for number in numbers if number not in text]
+
+
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
-def test_the_picture_in_the_readme_is_of_the_page_that_is_made(study):
+@pytest.mark.parametrize("name", ["first-screen", "lanl"])
+def test_the_picture_in_the_readme_is_of_the_page(name, request):
+    file = EXAMPLE if name == "lanl" else request.getfixturevalue("study") / PAGE
     gallery = runpy.run_path(str(ROOT / "tools/docs/gallery.py"))
     with browsing() as browser:
-        _, page_text = gallery["first_screen"](browser, study / PAGE)
-    picture = (ROOT / "docs/gallery/first-screen.png").read_bytes()
-    recorded_text = (ROOT / "docs/gallery/first-screen.txt").read_text(encoding="utf-8")
-    assert recorded_text == gallery["with_picture"](page_text, picture), "make report, make gallery"
+        with open_page(browser, file) as (_, faults):
+            assert faults == []
+        _, page_text = gallery["first_screen"](browser, file)
+    picture = (ROOT / f"docs/gallery/{name}.png").read_bytes()
+    recorded_text = (ROOT / f"docs/gallery/{name}.txt").read_text(encoding="utf-8")
+    assert recorded_text == gallery["with_picture"](page_text, picture, name), "make report, make gallery"
 
 
 @pytest.mark.parametrize("text", [text for _, text in OTHER_BLOCKS], ids=[path.name for path, _ in OTHER_BLOCKS])
