@@ -15,16 +15,15 @@ NO_SAVING = "jobs on more nodes used their GPUs no less"
 
 
 def locality(jobs: pl.LazyFrame) -> pl.DataFrame:
-    """Return LOCALITY: a row for all sizes, and one for each class of sizes with jobs on the fewest nodes and on more.
+    """Return LOCALITY: a row for all sizes, and one for each class of sizes; without GPU use one row with the reason.
 
     jobs: those of JOB_COLUMNS that the trace has.
 
     A job's work is its GPU time times its GPU use. The use expected of jobs on more nodes is that of the jobs on the
     fewest, of the same GPUs and GPU type. Saved is their GPU time, times one less their work over the expected work.
     """
-    total = {"gpu_bucket": "all"}
     if "gpu_used_milli" not in jobs.collect_schema():
-        return LOCALITY.frame([total | {"reason": NO_USE}])
+        return LOCALITY.frame([{"gpu_bucket": "all", "reason": NO_USE}])
     time, work = (
         pl.col(name) * pl.col("size").cast(pl.Int128) * pl.col("runtime_s") for name in ("gpu_milli", "gpu_used_milli")
     )
@@ -40,9 +39,11 @@ def locality(jobs: pl.LazyFrame) -> pl.DataFrame:
     pairs = groups.filter(pl.col("spread_n") > 0).with_columns(
         expected=pl.col("spread_time") * fewest_work // fewest_time, gpu_bucket=gpu_bucket(pl.col("gpus"))
     )
-    classes = pairs.drop(_KEYS).group_by("gpu_bucket").agg(pl.all().sum()).sort("gpu_bucket").collect()
-    rows = [classes.sum().row(0, named=True) | total]
-    rows += [row | {"gpu_bucket": [*GPU_BUCKETS][row["gpu_bucket"]]} for row in classes.iter_rows(named=True)]
+    classes = pairs.drop(_KEYS).group_by("gpu_bucket").agg(pl.all().sum()).collect()
+    parts = {"all": classes} | {
+        name: classes.filter(gpu_bucket=index) for index, name in enumerate(GPU_BUCKETS) if index
+    }
+    rows = [part.sum().row(0, named=True) | {"gpu_bucket": name} for name, part in parts.items()]
     return LOCALITY.frame(row | _saved_cells(row) for row in rows)
 
 
