@@ -166,7 +166,7 @@ def test_the_cells_of_the_page_have_exact_numbers_and_the_class_of_their_verdict
     assert "r, printed" in html and "r, here" in html and "p, here" not in html
 
 
-def test_a_paper_gets_the_table_with_its_source_and_a_note(tmp_path):
+def test_a_paper_gets_the_table_with_its_source_and_a_note(tmp_path, monkeypatch):
     cells, _ = make_cells()
     write_csv(cells, tmp_path / "study_tables.csv")
     markdown = render_published_table(tmp_path, "mine", "first").splitlines()
@@ -174,9 +174,13 @@ def test_a_paper_gets_the_table_with_its_source_and_a_note(tmp_path):
     assert markdown[2].startswith("|  | Kind | r, printed | r, here | p |") and markdown[4].startswith(
         "| G | A | 0.44 |"
     )
-    assert "95% CI" in markdown[-1]
+    assert "95% CI" in markdown[-1] and "http" not in markdown[-1]
     latex = render_published_table(tmp_path, "mine", "first", is_latex=True)
     assert r"\begin{tabular" in latex and "0.441" in latex
+    cff = tmp_path / "CITATION.cff"
+    cff.write_text("version: '1.2'\nrepository-code: https://code.example\n")
+    monkeypatch.setattr("ttf.commands.table.find_workflow_file", lambda name: cff)
+    assert render_published_table(tmp_path, "mine", "first").endswith("Failure 1.2, https://code.example.")
     assert render_published_table(tmp_path, "mine", "second") == "" == render_published_table(Path("none"), "mine", "x")
 
 

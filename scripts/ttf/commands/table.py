@@ -6,9 +6,11 @@ import polars as pl
 
 from ttf.commands.error_ending import with_error_ending
 from ttf.display.report_tables import PageTable
+from ttf.engine.checkout import find_workflow_file
 from ttf.engine.contract import Table
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.tables import read_table
+from ttf.page.publication_record import name_code
 from ttf.page.report.published_studies import build_table
 from ttf.page.report_contracts import STUDY_TABLES
 from ttf.study.results import FinishedStudy, FinishedTrace
@@ -60,6 +62,8 @@ def render_published_table(study_folder: Path, trace: str, name: str, is_latex: 
 
 
 def _render(table: PageTable, caption: str, note: str, is_latex: bool) -> str:
+    code = name_code(find_workflow_file("CITATION.cff").read_text(encoding="utf-8"))
+    note = " ".join(filter(None, (note, code)))
     if is_latex:
         grid = table.great_table().tab_header(caption)
         return (grid.tab_source_note(note) if note else grid).as_latex()

@@ -83,6 +83,13 @@ def describe(citation: str, settings: Mapping, traces: Mapping[str, Mapping]) ->
     )
 
 
+def name_code(citation: str) -> str:
+    """Return a sentence with the address of the code, from the text of CITATION.cff; "" if it has none."""
+    metadata = yaml.safe_load(citation)
+    address = metadata.get("repository-code")
+    return f"Made with Time to Failure {metadata['version']}, {address}." if address else ""
+
+
 def check_date(date: str) -> str:
     """Return the publication date if it is valid; never the current date, so a study always gives the same archive."""
     if not _DATE.fullmatch(date):
