@@ -5,6 +5,7 @@ from ttf.engine.process.entry import run_rule
 
 def main(snakemake):
     from collections import Counter
+    from functools import cache
     from pathlib import Path
 
     import yaml
@@ -24,6 +25,7 @@ def main(snakemake):
     contracts_by_name, table_paths = load_all_contracts(tuple(params.folders)), iter(snakemake.input.tables)
     paths = {(trace, name): next(table_paths) for trace, names in params.tables.items() for name in names}
 
+    @cache  # many claims read one table
     def read_table_if_present(trace, name):
         path = paths.get((trace, name))
         return None if path is None else read_table(path, contracts_by_name[name])
