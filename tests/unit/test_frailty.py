@@ -192,3 +192,18 @@ def test_strata_and_events_are_fitted_separately_and_row_order_does_not_matter()
     assert_frame_equal(
         pl.DataFrame(list(fits.values())), pl.DataFrame([shuffled[key] for key in fits]), check_exact=True
     )
+
+
+def test_a_single_failure_among_three_long_jobs_of_one_user_tells_no_shape():
+    """The limits of an interval so wide are no floats."""
+    long_ends = {86_400: "failure", 90_000: "success", 100_000: "success"}
+    durations = pl.DataFrame(
+        {
+            "user": [f"u{number % 5}" for number in range(60)] + ["long"] * 3,
+            "duration_s": [600 + 30 * number for number in range(60)] + [*long_ends],
+            "event": ["success"] * 60 + [*long_ends.values()],
+        }
+    )
+    cells = overall_shape(add_clusters(durations))
+    assert cells["why_not"] == "the spread of the shape between clusters cannot be told"
+    assert cells["why_not_within"] == "no shape within groups by user can be told"

@@ -15,6 +15,8 @@ from ttf.stats.durations.strata import ALL
 from ttf.stats.lifetimes.frailty import Ages, Fit, Units, age_bin, fit_frailty, fit_pooled
 
 CONFIDENCE = 0.95
+# An interval of a log shape that is wider tells nothing, and its limits may exceed a float.
+WIDEST_SE = 10
 # (event, stratum_by, stratum) -> its columns of LIFETIME_VERDICT.
 ShapesByStratum = Mapping[tuple[str, str, str], dict]
 
@@ -166,4 +168,4 @@ def _compute_shape_se(units: Units, fit: Fit, cluster: np.ndarray, clusters: Clu
     influence = fit.scores @ np.linalg.inv(fit.information)[1]
     influence, failures, hazard = (np.bincount(cluster, values) for values in (influence, units.failures, fit.hazard))
     se = float(clusters.se(influence, (clusters.share(failures) + clusters.share(hazard)) / 2)[0])
-    return se if 0 < se < math.inf else None
+    return se if 0 < se < WIDEST_SE else None
