@@ -33,6 +33,7 @@ def pytest_xdist_auto_num_workers() -> int:
 LONGEST = [
     "test_publish",
     "test_samples",
+    "test_researcher",
     "test_afternoons",
     "test_extremes",
     "test_reruns",
@@ -49,11 +50,11 @@ LONGEST = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files of the whole workflow, then the other tests of it."""
+    """Begin with the longest files, then the other tests of the whole workflow."""
 
-    def rank(item: pytest.Item) -> tuple[bool, int]:
+    def rank(item: pytest.Item) -> tuple[int, bool]:
         is_long = item.path.stem in LONGEST
-        return item.path.parent.name != "workflow", LONGEST.index(item.path.stem) if is_long else len(LONGEST)
+        return LONGEST.index(item.path.stem) if is_long else len(LONGEST), item.path.parent.name != "workflow"
 
     items.sort(key=rank)
 

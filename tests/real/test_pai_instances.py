@@ -10,26 +10,20 @@ import polars as pl
 import pytest
 from acceptance import CHROMIUM, browsing, faults
 from published_cells import wrong_study_cells
-from study_runs import check_out
 from withheld_cells import find_withheld_cells
 
 JOBS, TASKS, MACHINES, ROWS = 5_135, 6_080, 1_773, 27_583
-PAGE = "results/studies/pai/report/index.html"
 ALONE = {"job", "task", "sensor", "group_tag", "machine_spec", "machine_metric"}
 
 
 @pytest.fixture(scope="module")
-def study(tmp_path_factory, shared_data):
-    """Run a study of the folder like `ttf report DATA`; return its results, its process, and its page."""
-    study = check_out(tmp_path_factory.mktemp("pai") / "checkout")
-    registry = {"pai": {"format": "pai2020", "folder": str(shared_data / "pai-instances")}}
-    process = study.snakemake("--", PAGE, one_process=True, study=["pai"], registry=registry)
-    return study.folder / "results" / "pai", process, study.folder / PAGE
+def pai(results):
+    return results / "pai"
 
 
 @pytest.fixture(scope="module")
-def pai(study):
-    return study[0]
+def page(results):
+    return results / "studies/study/report/pai.html"
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +80,10 @@ def metrics(folder):
     return {key: metric["value"] for key, metric in json.loads((folder / "metrics.json").read_text()).items()}
 
 
-def test_every_row_is_accounted_for(study):
-    pai, process, _ = study
+def test_every_row_is_accounted_for(pai, real_study):
     assert pl.read_csv(pai / "quality" / "row_account.csv").rows() == [("instance", ROWS, ROWS, 0)]
-    assert {table for table in ALONE if f"pai: there is no table {table}: " in process.stderr + process.stdout} == ALONE
+    printed = (real_study.folder / "printed.txt").read_text()
+    assert {table for table in ALONE if f"pai: there is no table {table}: " in printed} == ALONE
 
 
 def test_tasks_come_from_instances(pai, tasks):
@@ -186,9 +180,8 @@ def test_the_mean_time_to_failure_is_a_range_over_what_missing_ends_allow(pai, t
     assert value["mttf.range.low_s"] < exposure / len(failed)
 
 
-def test_no_cell_has_the_mean_of_the_few_failures_with_an_end(study):
+def test_no_cell_has_the_mean_of_the_few_failures_with_an_end(pai, page):
     """18 of 928 failures have an end: 56.6 days per failure."""
-    pai, _, page = study
     withheld, cells = find_withheld_cells(pai)
     assert (f"{4893349.5555555556:.10g}" in withheld, cells) == (True, [])
     assert "56.6 days" not in page.read_text(encoding="utf-8").replace("\u00a0", " ")
@@ -202,14 +195,13 @@ def test_every_machine_is_in_the_published_list(pai, shared_data):
     assert nodes <= published
 
 
-@pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
-def test_every_printed_value_of_study_1_stands_beside_the_cell_of_these_rows(study):
-    assert wrong_study_cells(study[0].parent, "pai", "pai", "study1") == []
-    text = study[2].read_text(encoding="utf-8")
+def test_every_printed_value_of_study_1_stands_beside_the_cell_of_these_rows(results, page):
+    assert wrong_study_cells(results, "study", "pai", "study1") == []
+    text = page.read_text(encoding="utf-8")
     assert "Printed of the whole trace; here: a copy or a part of it." in text
 
 
-def test_the_page_is_accepted(study):
-    pai, _, page = study
+@pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
+def test_the_page_is_accepted(pai, page):
     with browsing() as browser:
         assert faults(browser, page, pai) == []

@@ -3,21 +3,23 @@
 from collections import Counter
 
 import polars as pl
-import pytest
-from study_runs import ROOT, check_out
+import whole_study
+import yaml
+from study_runs import ROOT
 
 TRACES = ("openb", "titan", "lanl", "infinitehbd")
 COMPUTED = ("reproduced", "differs", "suspect in the source")
 
 
-def test_the_readme_counts_what_real_traces_give(shared_data, tmp_path):
-    if absent := [trace for trace in TRACES if not (shared_data / trace).is_dir()]:
-        pytest.skip(f"not beside the checkout: {', '.join(absent)}")
-    study = check_out(tmp_path / "checkout")
-    registry = {trace: {"folder": str(shared_data / trace)} for trace in TRACES}
-    scorecard = "results/studies/real/scorecard.csv"
-    study.snakemake("--", scorecard, one_process=True, study=list(TRACES), name="real", registry=registry)
-    scored = pl.read_csv(study.folder / scorecard, infer_schema_length=None)
+def test_the_readme_counts_what_real_traces_give(real_study, tmp_path):
+    (tmp_path / "results").mkdir()
+    for trace in TRACES:
+        (tmp_path / "results" / trace).symlink_to(real_study.folder / "results" / trace)
+    config = yaml.safe_load((real_study.folder / "afternoon.yaml").read_text())
+    config |= {"study": list(TRACES), "registry": {trace: config["registry"][trace] for trace in TRACES}}
+    result = whole_study.run(config, tmp_path, only=lambda job: job.script == "score_claims")
+    assert result.ok, result
+    scored = pl.read_csv(tmp_path / "results/studies/study/scorecard.csv", infer_schema_length=None)
     verdicts = Counter(scored["verdict"])
     computed = scored.filter(pl.col("verdict").is_in(COMPUTED))
     printed_count = computed.filter(~pl.col("trace").is_in(TRACES)).height

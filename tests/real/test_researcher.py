@@ -1,4 +1,4 @@
-"""The afternoon of a researcher: six real formats in one study, a changed definition, and what a paper needs of it."""
+"""The afternoon of a researcher: real formats in one study, a changed definition, and what a paper needs of it."""
 
 import html
 import re
@@ -7,18 +7,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-import yaml
 from published_cells import wrong_study_cells
-from study_runs import check_out, environment, ttf_command
-
-FOLDERS = {
-    "openb": "openb",
-    "titan": "titan",
-    "lanl": "lanl",
-    "infinitehbd": "infinitehbd",
-    "alibaba_ssd": "alibaba-ssd",
-    "pai": "pai-instances",
-}
+from study_runs import environment, ttf_command
 
 
 def type_ttf(folder: Path, *typed: str) -> str:
@@ -29,19 +19,8 @@ def type_ttf(folder: Path, *typed: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, shared_data) -> Path:
-    if absent := [folder for folder in FOLDERS.values() if not (shared_data / folder).is_dir()]:
-        pytest.skip(f"not beside the checkout: {', '.join(absent)}")
-    folder = check_out(tmp_path_factory.mktemp("researcher") / "checkout").folder
-    registry = {name: {"folder": str(shared_data / source)} for name, source in FOLDERS.items()}
-    registry["pai"] |= {"format": "pai2020", "outcomes": {"unknown": ["Interrupted"], "failure": ["Failed"]}}
-    registry["openb"] |= {"outcomes": {"cancelled": ["Failed"]}}
-    # A few simulations are as good here.
-    few = {name: {"simulations": 50} for name in ("ettr", "outages")}
-    config = {"study": list(FOLDERS), "registry": registry, "survival": {"max_steps": 40}} | few
-    (folder / "afternoon.yaml").write_text(yaml.safe_dump(config))
-    type_ttf(folder, "report", "--config", "afternoon.yaml")
-    return folder
+def folder(real_study) -> Path:
+    return real_study.folder
 
 
 def read_page(folder: Path, trace: str) -> str:
@@ -50,9 +29,10 @@ def read_page(folder: Path, trace: str) -> str:
 
 
 def test_a_changed_definition_is_told_and_counted(folder):
-    outcomes = pl.read_csv(folder / "results/openb/tables/outcomes.csv")
-    assert dict(outcomes.select("outcome", "jobs").iter_rows()).get("failure", 0) == 0
-    assert "Failed counts as cancelled (set for this trace)" in read_page(folder, "openb")
+    outcomes = pl.read_csv(folder / "results/late/tables/outcomes.csv")
+    counts = dict(outcomes.select("outcome", "jobs").iter_rows())
+    assert counts == {"success": 47, "cancelled": 15, "failure": 1}
+    assert "FAILED counts as cancelled (set for this trace)" in read_page(folder, "late")
 
 
 def test_the_printed_tables_stand_beside_the_numbers_of_the_rows(folder):

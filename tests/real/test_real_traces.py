@@ -1,14 +1,11 @@
-"""A study of four traces, of jobs and of components: a page for each and a comparison."""
+"""Traces of jobs and of components in one study: a page for each and a comparison."""
 
 import json
 import re
-import shutil
 
 import polars as pl
 import pytest
-import whole_study
 from acceptance import CHROMIUM, browsing, faults, faults_of_other_page, open_page
-from edge_traces import cut
 from metric_cells import wrong_cells
 from prose_checks import faults_of_page
 from study_runs import PAGE, ROOT
@@ -18,23 +15,6 @@ from ttf.engine.storage.tables import read_table
 from ttf.page.results_tables import load_all_contracts
 
 TRACES = ("openb", "titan", "lanl", "eagle")
-LANL_ROWS = 4_000
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory, shared_data):
-    folder = tmp_path_factory.mktemp("four")
-    registry = {name: {"folder": str(shared_data / name)} for name in TRACES}
-    registry["openb"]["windows"] = {"by": "month"}
-    # The first systems: tests/real/test_lanl.py has all of them.
-    registry["lanl"]["folder"] = str(shutil.copytree(shared_data / "lanl", folder / "lanl"))
-    for file in (folder / "lanl").glob("*.csv"):
-        cut(file, LANL_ROWS)
-    # Thin the curves like those of large traces.
-    config = {"study": list(TRACES), "registry": registry, "survival": {"max_steps": 40}}
-    result = whole_study.run(config, folder)
-    assert (result.job, result.refused, result.crash, result.warned) == (None, None, None, [])
-    return folder / "results"
 
 
 @pytest.mark.parametrize("trace", TRACES)
@@ -52,7 +32,7 @@ def test_known_answers(results):
     assert failures("openb") == (7_255, 1_870)
     assert failures("eagle") == (1_000, 15)
     outages = pl.read_csv(results / "lanl/quality/row_account.csv")
-    assert outages.rows() == [("outages", LANL_ROWS, LANL_ROWS, 0)]
+    assert outages.rows() == [("outages", 23_739, 23_739, 0)]
     eagle = pl.read_csv(results / "eagle/tables/outcomes.csv")
     assert dict(eagle.select("outcome", "jobs").iter_rows()) == {"success": 985, "failure": 15}
 
@@ -78,7 +58,7 @@ def test_published_findings_on_titan_are_reproduced_and_absent_traces_not_run(re
     verdicts = {row["id"]: row["verdict"] for row in scored.iter_rows(named=True)}
     assert {verdicts[f"titan-{name}"] for name in ("gpus", "gpu-years", "failed")} == {"reproduced"}
     # A quantity that no trace can give is not computable, with a reason.
-    absent = scored.filter(pl.col("trace") == "pai2020")
+    absent = scored.filter(pl.col("trace") == "philly")
     assert set(absent["verdict"]) == {"not run", "not computable"}
     assert absent.filter(pl.col("verdict") == "not run").height > 100
     assert absent["computed"].null_count() == absent.height
@@ -86,12 +66,13 @@ def test_published_findings_on_titan_are_reproduced_and_absent_traces_not_run(re
 
 def test_a_page_of_each_trace_and_a_comparison(results):
     pages = results / "studies/study/report"
-    assert {page.stem for page in pages.glob("*.html")} == {"index", *TRACES}
+    traces = {metrics.parent.name for metrics in results.glob("*/metrics.json")}
+    assert {page.stem for page in pages.glob("*.html")} == {"index", *traces} > {*TRACES}
     text = re.sub(r"<(script|style)\b.*?</\1>", "", (pages / "index.html").read_text(), flags=re.DOTALL)
-    assert all(f'href="{trace}.html"' in text for trace in TRACES)
+    assert all(f'href="{trace}.html"' in text for trace in traces)
     assert faults_of_page((pages / "index.html").read_text()) == []
     compared = pl.read_csv(results / "studies/study/comparison.csv", infer_schema_length=None)
-    assert set(compared["trace"]) == set(TRACES)
+    assert set(compared["trace"]) == traces
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="chromium is not installed: make test-tools")
@@ -140,9 +121,9 @@ def test_counts_in_the_caption_of_the_incidence_are_those_of_all_durations(resul
 
 
 def test_all_rows_of_a_whole_trace_have_the_same_clusters(results):
-    """There is one LANL system here, so clusters are its nodes; rates and means add weeks."""
+    """Rates and means add weeks."""
     tables = ("mttf", "survival_summary", "survival_at", "lifetime_verdict", "cox", "node_failure_rate")
-    for trace, expected in (("lanl", "node"), ("titan", "cabinet"), ("openb", "request profile")):
+    for trace, expected in (("lanl", "system"), ("titan", "cabinet"), ("openb", "request profile")):
         cluster_units = set()
         for name in tables:
             rows = read_table(results / trace / f"tables/{name}.csv", load_all_contracts()[name])
