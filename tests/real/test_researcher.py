@@ -51,7 +51,7 @@ def test_a_paper_gets_a_table_a_figure_and_a_citation(folder):
     assert "Mean time to failure" in markdown and "| --: |" in markdown
     type_ttf(folder, "figures", "--study", "study")
     figures = folder / "results/studies/study/figures"
-    assert len([*figures.glob("*/*.pdf")]) > 10
+    assert len([*figures.glob("*/*.pdf")]) == len([*figures.glob("*/*.svg")]) > 15
     captions = (figures / "captions.txt").read_text(encoding="utf-8")
     assert "titan/" in captions and "openb/" in captions
     page = read_page(folder, "titan")

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import yaml
 from contributing_recipe import FINDINGS, RECIPE, write_example
-from study_runs import OWN, PAGE, SMALL, clone, environment
+from study_runs import OWN, PAGE, SMALL, clone, clone_environment
 
 # An analysis that continues from its previous table.
 COUNT_RUNS = {
@@ -55,7 +55,7 @@ def test_the_recipe_runs_as_typed_beside_a_study_of_the_sample(study):
     (checkout / "findings.yaml").write_text(FINDINGS)
     (command,) = re.findall(r"^```sh\n(.*?)^```$", RECIPE, re.DOTALL | re.MULTILINE)
     process = subprocess.run(
-        ["bash", "-e", "-c", command], cwd=checkout, env=environment(), capture_output=True, text=True, check=False
+        ["bash", "-e", "-c", command], cwd=checkout, env=clone_environment(checkout), capture_output=True, text=True, check=False
     )
     assert process.returncode == 0, process.stdout + process.stderr
     (page,) = re.findall(r"`(results/\S+\.html)`", RECIPE)
