@@ -54,8 +54,9 @@ def test_the_recipe_runs_as_typed_beside_a_study_of_the_sample(study):
         file.write("claims: [findings.yaml]\n")
     (checkout / "findings.yaml").write_text(FINDINGS)
     (command,) = re.findall(r"^```sh\n(.*?)^```$", RECIPE, re.DOTALL | re.MULTILINE)
+    env = clone_environment(checkout)
     process = subprocess.run(
-        ["bash", "-e", "-c", command], cwd=checkout, env=clone_environment(checkout), capture_output=True, text=True, check=False
+        ["bash", "-ec", command], cwd=checkout, env=env, capture_output=True, text=True, check=False
     )
     assert process.returncode == 0, process.stdout + process.stderr
     (page,) = re.findall(r"`(results/\S+\.html)`", RECIPE)

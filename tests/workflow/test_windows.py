@@ -33,7 +33,7 @@ def write_part(number, begin_s, jobs, span_s, longest_s, is_waiting):
     return "\n".join(rows) + "\n"
 
 
-@settings(max_examples=min(settings().max_examples, 4))
+@settings(max_examples=min(settings().max_examples, 2))
 @given(st.lists(PARTS, min_size=1, max_size=3))
 @example([(40, 0, 604_800, 86_400, False), (5, 2_000_000, 900, 0, True)])
 @example([(1, 0, 0, 0, False)])
