@@ -95,7 +95,7 @@ def _list_records(attempts: pl.DataFrame, jobs: pl.DataFrame) -> list[dict]:
         gpus=pl.col("gpu_milli") // 1000,
         state=pl.coalesce(*state, "outcome") if state else pl.col("outcome"),
         previous_s=pl.col("end_s").shift(1).over("job_id"),
-        queued_from_s=pl.col("submit_s") if "submit_s" in rows.columns else pl.lit(None, pl.Int64),
+        queued_from_s=pl.col("eligible_s") if "eligible_s" in rows.columns else pl.lit(None, pl.Int64),
     )
     rows = rows.join(owners, on="job_id", how="left", maintain_order="left")
     # A requeued attempt waits from the end of the one before it, unless its own wait is recorded.

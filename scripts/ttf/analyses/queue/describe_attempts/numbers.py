@@ -65,4 +65,6 @@ NUMBERS = [
         unit="job",
         outcome="success",
     ),
+    cells(attempts.RESTARTS, "restarts.{phase}", cause=ALL),
+    cells(attempts.RETRY_SUCCESS, "restarts.retry_{retry}", f"success_share {CI}", cause=ALL, retry=1),
 ]
