@@ -75,13 +75,15 @@ def test_how_retries_end(interruptions):
     table = build_retry_success(rows)
     RETRY_SUCCESS.check(table)
     failures = sum(job % 4 == 0 and job % 10 > 0 for job in range(200))
-    assert table.filter(cause="all").select("retry", "n", "successes").rows() == [(1, len(waits), len(waits) - failures)]
+    assert table.filter(cause="all").select("retry", "n", "successes").rows() == [
+        (1, len(waits), len(waits) - failures)
+    ]
 
 
 def test_unknown_causes_have_no_rows(tmp_path):
     write_dump(tmp_path / "dump.txt")
     _, jobs, attempts = derive_tables(tmp_path / "dump.txt", folder=tmp_path / "raw")
-    rules = dict.fromkeys(RULES, [])
+    rules = {**RULES, "states": []}
     rows = list_interruptions(infra_durations(jobs, attempts, rules).lazy(), attempts.lazy(), jobs.lazy())
     assert build_restarts(rows, None).is_empty()
     assert build_retry_success(rows).is_empty()

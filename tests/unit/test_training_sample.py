@@ -7,7 +7,7 @@ from study_runs import ROOT
 from ttf.raw.training_logs.event_reader import read_rows
 from ttf.raw.training_logs.profiles import Profiles
 from ttf.records.training_joins import join_jobs
-from ttf.records.training_runs import find_logs_of_events, name_runs
+from ttf.records.training_runs import find_logs_of_events, name_runs, select_events
 from ttf.stats.training_time import account_run
 from ttf.study.configuration.log_profiles import load_log_profiles
 
@@ -31,7 +31,8 @@ def planted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("training")
     for name, (_, lines, _) in logs.items():
         (folder / name).write_text("\n".join(lines) + "\n")
-    events = find_logs_of_events(pl.concat(read_rows(folder / name, PROFILES, "UTC") for name in logs))
+    rows = pl.concat(part for name in logs for part in read_rows(folder / name, PROFILES, "UTC"))
+    events = find_logs_of_events(select_events(rows.lazy()))
     outcomes = {"COMPLETED": "success", "NODE_FAIL": "failure", "FAILED": "failure"}
     attempts = pl.DataFrame(
         [

@@ -54,8 +54,8 @@ def account(tmp_path):
         for name, lines in logs.items():
             path = tmp_path / f"{name}.log"
             path.write_bytes(lines if isinstance(lines, bytes) else "\n".join(lines).encode() + b"\n")
-            rows.append(read_rows(path, PROFILES, "UTC"))
-        table = pl.concat(rows)
+            rows += read_rows(path, PROFILES, "UTC")
+        table = pl.concat(rows).lazy()
         runs = {name: account_run(run) for name, run in name_runs(find_logs_of_events(select_events(table))).items()}
         for run in runs.values():
             assert sum(run.time_us.values()) == run.wall_us
@@ -254,8 +254,8 @@ def test_an_own_profile_is_tried_first(tmp_path):
     assert next(iter(profiles["profiles"])) == "mine"
     log = tmp_path / "x.log"
     log.write_text("".join(f"did {n} in 2.5\n" for n in range(1, 31)))
-    rows = read_rows(log, Profiles.from_options(profiles), "UTC")
-    (run,) = name_runs(find_logs_of_events(rows)).values()
+    rows = pl.concat(read_rows(log, Profiles.from_options(profiles), "UTC")).lazy()
+    (run,) = name_runs(find_logs_of_events(select_events(rows))).values()
     assert account_run(run).time_us == dict.fromkeys(CLASSES, 0) | {"productive": 75_000_000}
 
 

@@ -6,13 +6,19 @@ begins where an attempt repeats steps of one that had ended well. Times are in m
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import mode
+from functools import partial
+from operator import itemgetter
 
+import numpy as np
 import polars as pl
 
-from ttf.raw.training_logs.event_reader import ALL_LINES, COUNT, LAST
+from ttf.engine.storage.tables import read_blocks
+from ttf.raw.training_logs.event_reader import ALL_LINES, CHOSEN, COUNT, LAST, PROGRESS
 from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.record_contracts import TRAINING_EVENTS, TRAINING_LOG_LINES
 
@@ -45,9 +51,10 @@ class Attempt:
     interval: int = 1
     total: int | None = None
     resumed: int | None = None
-    steps: list[int] = field(default_factory=list)
-    times_us: list[int] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
+    # A list takes five times the memory.
+    steps: array = field(default_factory=partial(array, "q"))
+    times_us: array = field(default_factory=partial(array, "q"))
+    counts: array = field(default_factory=partial(array, "q"))
     marks: list[tuple[int, int, str]] = field(default_factory=list)
     saves: list[int] = field(default_factory=list)
     ranks: set[int | None] = field(default_factory=set)
@@ -90,38 +97,52 @@ class Attempt:
         return max(0, self.steps[0] - self.interval) if self.steps else None
 
 
-def find_log_interval(steps: Sequence[int]) -> int:
-    """Return the usual number of steps between two lines of steps."""
-    gaps = [after - before for before, after in itertools.pairwise(steps) if after > before]
-    return mode(gaps) if gaps else 1
+@dataclass
+class _Survey:
+    """What the steps of a log have in common: gaps: number of steps between two lines -> how often."""
+
+    gaps: Counter[int] = field(default_factory=Counter)
+    divisor: int = 0
+    last_step: int | None = None
+    framework: str = ""
+    has_clock: bool = False
+
+    @property
+    def log_interval(self) -> int:
+        """Return the usual number of steps between two lines of steps."""
+        return self.gaps.most_common(1)[0][0] if self.gaps else 1
+
+    @property
+    def unit(self) -> int:
+        """Return the size of a step in the numbers of the log: MLPerf counts samples or tokens."""
+        return self.log_interval if self.framework == "mllog" and self.divisor % self.log_interval == 0 else 1
+
+    def add(self, events: pl.DataFrame) -> None:
+        steps = events.filter(kind="step")
+        self.has_clock |= events["time_us"].count() > 0
+        if steps.height:
+            self.framework = self.framework or steps["profile"][0]
+            numbers = steps["step"].to_numpy()
+            self.divisor = int(np.gcd.reduce(numbers, initial=self.divisor))
+            gaps = np.diff(numbers if self.last_step is None else np.concatenate(([self.last_step], numbers)))
+            self.gaps.update(gaps[gaps > 0].tolist())
+            self.last_step = int(numbers[-1])
 
 
-def find_attempts(events: pl.DataFrame, log: str = "") -> list[Attempt]:
-    """Return the attempts in the events of one log (EVENT_SCHEMA of its reader), in the order of its lines."""
-    steps = events.filter(kind="step")["step"].to_list()
-    interval = find_log_interval(steps)
-    if (events["profile"] == "mllog").any() and all(step % interval == 0 for step in steps):
-        # MLPerf counts samples or tokens.
-        events = events.with_columns(step=pl.when(pl.col("kind") == "step").then(pl.col("step") // interval))
-        interval = 1
-    profiles = events.filter(kind="step")["profile"]
-    splitter = _Splitter(interval, log, profiles[0] if len(profiles) else "")
-    for event in _place_in_time(events, interval):
-        splitter.add(event)
-    return splitter.finish()
-
-
-def _place_in_time(events: pl.DataFrame, interval: int) -> Iterator[dict]:
+def _place_in_time(rows: Iterable[dict], survey: _Survey) -> Iterator[dict]:
     """Yield the events with t, a time that never goes back, and took: the time since the event before by its line.
 
     Where a line has no clock, the times of steps are added up after the last clock; before the first clock they are
     subtracted. is_clock: the line has a clock. jump: by how much the clock went back before it.
     """
+    interval = survey.log_interval // survey.unit
     last_total: dict[str, int] = {}
     last_step, t, clock, shift = None, 0, None, 0
     # What came before the first clock is placed before it.
     early: list[dict] = []
-    for row in _drop_bar_copies(events):
+    for row in _drop_bar_copies(rows):
+        if row["kind"] == "step":
+            row["step"] //= survey.unit
         is_copy = row["kind"] == "step" and row["step"] == last_step
         row["took"] = 0 if is_copy else _find_span(row, last_step, last_total, interval)
         row["jump"], row["is_clock"] = 0, row["time_us"] is not None
@@ -141,18 +162,16 @@ def _place_in_time(events: pl.DataFrame, interval: int) -> Iterator[dict]:
             if row["before_us"] is not None and clock is not None:
                 t = max(t, row["before_us"] + shift)
         row["t"] = t
-        if clock is None:
+        if clock is None and survey.has_clock:
             early.append(row)
         else:
             yield row
-    if clock is None:
-        yield from early
 
 
-def _drop_bar_copies(events: pl.DataFrame) -> Iterator[dict]:
+def _drop_bar_copies(rows: Iterable[dict]) -> Iterator[dict]:
     """Yield the rows without those of a bar of progress that another rank has printed since the last launch."""
     total_by_step = dict[int, int]()
-    for row in events.iter_rows(named=True):
+    for row in rows:
         if row["kind"] in ("launch", "start"):
             total_by_step = {}
         if row["span_kind"] == "total" and row["time_us"] is None and row["span_us"] is not None:
@@ -186,7 +205,6 @@ class _Splitter:
         self.interval, self.log, self.framework = interval, log, framework
         self.attempts: list[Attempt] = []
         self.open: dict[str, int] = {}
-        self.time_by_step: dict[int, int] = {}
         self.last_us = 0
         self.job: str | None = None
         self.awaits_clock = False
@@ -262,7 +280,8 @@ class _Splitter:
         """Return whether another rank printed the step, or the lines of two ranks changed places."""
         step, t = event["step"], event["t"]
         if event["is_clock"]:
-            return t - self.time_by_step.get(step, attempt.times_us[-1]) <= COPY_US
+            index = bisect_left(attempt.steps, step)
+            return t - attempt.times_us[index if attempt.steps[index] == step else -1] <= COPY_US
         return attempt.steps[-1] - step < 2 * self.interval
 
     def begin(self, event: dict) -> Attempt:
@@ -273,7 +292,7 @@ class _Splitter:
         start = event["t"] - (event["took"] if not event["is_clock"] or event["kind"] == "launch" else 0)
         attempt = Attempt(start, event["line"], self.log, self.framework, event["t"], self.interval)
         self.attempts.append(attempt)
-        self.open, self.time_by_step = {}, {}
+        self.open = {}
         self.awaits_clock = before is not None and before.has_clock and not event["is_clock"] and not event["took"]
         if event["kind"] == "launch":
             self.job = None
@@ -293,7 +312,6 @@ class _Splitter:
         self.open = {}
         attempt.total = event["total"] if event["total"] is not None else attempt.total
         attempt.has_end, attempt.error, attempt.was_signalled = False, None, False
-        self.time_by_step[step] = t
 
     def add_resumed(self, event: dict, attempt: Attempt) -> None:
         if event["kind"] in ("load", "loaded") and event["step"] is not None and not attempt.steps:
@@ -337,12 +355,20 @@ def find_runs(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
     return runs
 
 
-def find_logs_of_events(rows: pl.DataFrame) -> dict[str, list[Attempt]]:
-    """Return the attempts of each log by its name, from the rows of all logs (TrainingLog.to_rows)."""
-    events = rows.filter(pl.col("kind") != COUNT).partition_by("log", maintain_order=True, as_dict=True)
-    logs = {
-        str(log): find_attempts(part.sort("line", maintain_order=True), str(log)) for (log,), part in events.items()
-    }
+def find_logs_of_events(events: pl.LazyFrame) -> dict[str, list[Attempt]]:
+    """Return the attempts of each log by its name. events: TRAINING_EVENTS, read twice in blocks."""
+    surveys: dict[str, _Survey] = {}
+    for block in read_blocks(events):
+        for (log,), part in block.group_by("log", maintain_order=True):
+            surveys.setdefault(str(log), _Survey()).add(part)
+    rows = (row for block in read_blocks(events) for row in block.iter_rows(named=True))
+    logs = {}
+    for log, own_rows in itertools.groupby(rows, key=itemgetter("log")):
+        survey = surveys[log]
+        splitter = _Splitter(survey.log_interval // survey.unit, log, survey.framework)
+        for event in _place_in_time(own_rows, survey):
+            splitter.add(event)
+        logs[log] = splitter.finish()
     return {log: attempts for log, attempts in logs.items() if attempts}
 
 
@@ -393,13 +419,23 @@ _SENTENCES = {
 }
 
 
-def select_events(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return TRAINING_EVENTS of the rows of all logs (TrainingLog.to_rows)."""
-    return TRAINING_EVENTS.conform(rows.filter(pl.col("kind") != COUNT))
+def select_events(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return TRAINING_EVENTS of the rows of all logs (read_rows): of progress only the steps of each file."""
+    is_progress, total = pl.col("kind").is_in(PROGRESS), pl.when(pl.col("span_kind") == "total").then("total")
+    chosen = rows.filter(kind=CHOSEN).select("log", "profile", kind="text", bar="total", is_chosen=True)
+    events = (
+        rows.filter(~pl.col("kind").is_in([CHOSEN, COUNT]))
+        .with_columns(bar=total)
+        .join(chosen, on=["log", "profile", "kind", "bar"], how="left", nulls_equal=True, maintain_order="left")
+    )
+    kept = events.filter(~is_progress | pl.col("is_chosen").is_not_null())
+    return kept.with_columns(kind=pl.when(is_progress).then(pl.lit("step")).otherwise("kind")).select(
+        *TRAINING_EVENTS.columns
+    )
 
 
-def tabulate_lines(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return TRAINING_LOG_LINES of the rows of all logs (TrainingLog.to_rows)."""
-    counts = rows.filter(kind=COUNT).select("log", code="profile", rows="step", first_lines="text")
+def tabulate_lines(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Return TRAINING_LOG_LINES of the rows of all logs (read_rows)."""
+    counts = rows.filter(kind=COUNT).select("log", code="profile", rows="step", first_lines="text").collect()
     sentence = pl.col("code").replace_strict(_SENTENCES, default=pl.format("read as {}", "code"))
     return TRAINING_LOG_LINES.conform(counts.with_columns(pl.col("first_lines").replace("", None), sentence=sentence))

@@ -162,8 +162,9 @@ def attempts(source: Source) -> pl.LazyFrame:
     is `cancelled`, because the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL, until
     `ttf.records.infra.add_infra_failure` applies the rules and health events of the trace. gpu_milli is the
     allocation of the run, or its request if the dump has no allocation. A run that changed size is one run with the
-    nodes and GPUs at its end. Extras: suspended_s, eligible_s (the later one of its submission and of when it was
-    eligible), exit_code, slurm_reason, failed_node; dst_ambiguous: as for jobs. Raises StudyError if all node lists together would not fit into memory.
+    nodes and GPUs at its end. Extras: suspended_s; eligible_s, the later one of its submission and of when it became
+    eligible; exit_code, slurm_reason, failed_node; dst_ambiguous: as for jobs. Raises StudyError if all node lists
+    together would not fit into memory.
     """
     return source.records.attempts.drop(_POSITION)
 

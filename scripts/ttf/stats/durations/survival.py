@@ -128,7 +128,7 @@ def curve_quantiles(curves: pl.DataFrame, percents: Sequence[int]) -> pl.DataFra
     -------
     pl.DataFrame
         stratum, n, events, cluster_by, clusters, reason; per percent p: p{p}_s, the first time at which survival is at
-        most 1 - p / 100, with p{p}_ci_low_clustered_s and p{p}_ci_high_clustered_s, where the clustered limits first are
+        most 1 - p / 100, with p{p}_ci_low_clustered_s and p{p}_ci_high_clustered_s, at which its clustered limits are
 
     References
     ----------

@@ -30,7 +30,7 @@ HOUR_US = 3600 * SECOND_US
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    logs = find_logs_of_events(inputs.read("training_events"))
+    logs = find_logs_of_events(inputs.scan("training_events"))
     join = Join()
     if "attempts" in inputs:
         join = join_jobs(logs, inputs.read("attempts"), inputs.read("jobs"))

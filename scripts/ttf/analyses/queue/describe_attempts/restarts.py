@@ -80,7 +80,9 @@ def list_phases(rows: pl.DataFrame, outages: pl.DataFrame | None) -> pl.DataFram
     attempt to LATEST_S after it. outages: node, start_s, end_s, seen_until_s; None: no phase of the node is known.
     """
     rows = rows.with_row_index("run")
-    down = rows.select("run", "end_s", node_list=pl.concat_list("failed_node")).filter(rows["failed_node"].is_not_null())
+    down = rows.select("run", "end_s", node_list=pl.concat_list("failed_node")).filter(
+        rows["failed_node"].is_not_null()
+    )
     if outages is None or down.is_empty():
         rows = rows.with_columns(pl.lit(None, pl.Int64).alias(name) for name in ("time_s", "repair_s", "seen_until_s"))
     else:
@@ -142,7 +144,9 @@ def count_causes(rows: pl.DataFrame) -> pl.DataFrame:
 def build_retry_success(rows: pl.DataFrame) -> pl.DataFrame:
     """Build RETRY_SUCCESS: how the next attempt ended, by cause of the interruption and number of the retry."""
     ended = rows.filter(pl.col("next_outcome").is_not_null(), ~pl.col("next_outcome").is_in(OPEN))
-    ended = ended.with_columns(retry=pl.col("retry").clip(upper_bound=LAST_RETRY), holds=pl.col("next_outcome") == "success")
+    ended = ended.with_columns(
+        retry=pl.col("retry").clip(upper_bound=LAST_RETRY), holds=pl.col("next_outcome") == "success"
+    )
     both = pl.concat([ended.with_columns(cause=pl.lit(ALL)), ended])
     keys: Sequence[str] = ("cause", "retry")
     counts = both.group_by(keys).agg(n=pl.len().cast(pl.Int64), successes=pl.col("holds").sum().cast(pl.Int64))
