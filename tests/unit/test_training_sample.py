@@ -6,7 +6,9 @@ import pytest
 from study_runs import ROOT
 from ttf.raw.training_logs.event_reader import read_rows
 from ttf.raw.training_logs.profiles import Profiles
-from ttf.records.training_joins import join_jobs
+from ttf.records.infra import infra_durations
+from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.records.training_joins import join_jobs, list_records
 from ttf.records.training_runs import find_logs_of_events, name_runs, select_events
 from ttf.stats.training_time import account_run
 from ttf.study.configuration.log_profiles import load_log_profiles
@@ -36,14 +38,19 @@ def planted(tmp_path_factory):
     outcomes = {"COMPLETED": "success", "NODE_FAIL": "failure", "FAILED": "failure"}
     attempts = pl.DataFrame(
         [
-            {"job_id": str(ids[run.job]), "start_s": run.start_s, "end_s": run.end_s, "state": run.state}
-            | {"outcome": outcomes.get(run.state, "cancelled"), "gpu_milli": 1000 * gpus[run.job]}
+            {"job_id": str(ids[run.job]), "attempt": run.number, "start_s": run.start_s, "end_s": run.end_s}
+            | {"runtime_s": run.start_s and run.end_s and run.end_s - run.start_s, "nodes": len(run.nodes)}
+            | {"outcome": outcomes.get(run.state, "cancelled"), "gpu_milli": 1000 * gpus[run.job], "state": run.state}
+            | {"node_list": [f"n{node}" for node in run.nodes], "eligible_s": run.eligible_s}
+            | {"failed_node": None if run.failed_node is None else f"n{run.failed_node}"}
             for run in sorted(runs, key=lambda run: (run.job, run.number))
         ]
     )
     submits = {run.job: run.submit_s for run in reversed(runs)}
     jobs = pl.DataFrame([{"job_id": str(ids[job]), "submit_s": submits[job], "user": "u"} for job in submits])
-    join = join_jobs(events, attempts, jobs)
+    rules = {"states": ["NODE_FAIL"], "exit_codes": [], "reasons": [], "events": {}}
+    durations = infra_durations(conform(jobs, JOB_COLUMNS), attempts, rules)
+    join = join_jobs(events, list_records(durations, attempts, jobs))
     return logs, {name: account_run(run) for name, run in name_runs(events).items()}, join
 
 

@@ -37,10 +37,11 @@ class Attempt:
     """A launch of a training run.
 
     start_us, end_us: its first and last line, or what the scheduler says. steps, times_us: the steps of its lines, and
-    the times at which they ended. counts: how many steps each line stands for. marks: (start, end, class) of loads,
-    saves and evaluations. resumed: the step that it continues from, None if unknown. error: (time,
-    cause, how long before that it hung). line, log: its first line. framework: the profile that read its steps.
-    ends_well: training ended as planned. is_timed: a clock or times of steps are known.
+    the times at which they ended. counts: how many steps each line stands for. samples: used up to each line, 0 if
+    unknown. marks: (start, end, class) of loads, saves and evaluations. resumed: the step that it continues from, None
+    if unknown. error: (time, cause, how long before that it hung). line, log: its first line. framework: the profile
+    that read its steps. is_timed: a clock or times of steps are known. record: the attempt of a job that it belongs to
+    (ttf.records.training_joins), empty if none is known.
     """
 
     start_us: int
@@ -55,6 +56,7 @@ class Attempt:
     steps: array = field(default_factory=partial(array, "q"))
     times_us: array = field(default_factory=partial(array, "q"))
     counts: array = field(default_factory=partial(array, "q"))
+    samples: array = field(default_factory=partial(array, "q"))
     marks: list[tuple[int, int, str]] = field(default_factory=list)
     saves: list[int] = field(default_factory=list)
     ranks: set[int | None] = field(default_factory=set)
@@ -66,10 +68,14 @@ class Attempt:
     clock_went_back: int = 0
     started_us: int | None = None
     job: str | None = None
-    state: str | None = None
     queued_us: int = 0
     gpus: int | None = None
-    has_records: bool = False
+    record: Mapping = field(default_factory=dict)
+
+    @property
+    def state(self) -> str | None:
+        """Return the scheduler's state of an attempt that has ended."""
+        return self.record["state"] if self.record and self.record["end"] is not None else None
 
     @property
     def ends_well(self) -> bool:
@@ -80,13 +86,19 @@ class Attempt:
     @property
     def has_failed(self) -> bool:
         """Return whether the scheduler's state says that the attempt did not end as planned."""
-        return self.state is not None and self.state not in ("COMPLETED", "success", "RUNNING", "running")
+        return self.state not in (None, "COMPLETED", "success", "RUNNING", "running")
 
     @property
     def cause(self) -> str | None:
-        """Return the cause of its end: a state other than a plain failure, else the first error in the log."""
-        by_log = self.error[1] if self.error else None
+        """Return the cause of its end.
+
+        It is the code of a node's log or event; else a state other than a plain failure; else the first error in the
+        log.
+        """
         state = self.state if self.has_failed else None
+        if state and self.record["cause"] not in (None, state):
+            return self.record["cause"]
+        by_log = self.error[1] if self.error else None
         return by_log or state if state in (None, "FAILED", "failure", "CANCELLED", "cancelled") else state
 
     @property
@@ -308,6 +320,7 @@ class _Splitter:
         attempt.counts.append(max(1, min(count, self.interval) if is_part or not attempt.steps else count))
         attempt.steps.append(step)
         attempt.times_us.append(t)
+        attempt.samples.append(event["samples"] or 0)
         # A step says that what came before it is over; an asynchronous save does not block.
         self.open = {}
         attempt.total = event["total"] if event["total"] is not None else attempt.total

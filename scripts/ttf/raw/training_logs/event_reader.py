@@ -33,6 +33,7 @@ EVENT_SCHEMA: dict[str, type[pl.DataType]] = {
     "before_us": pl.Int64,
     "step": pl.Int64,
     "total": pl.Int64,
+    "samples": pl.Int64,
     "span_us": pl.Int64,
     "span_kind": pl.String,
     "rank": pl.Int64,
@@ -41,15 +42,16 @@ EVENT_SCHEMA: dict[str, type[pl.DataType]] = {
 ROW_SCHEMA = EVENT_SCHEMA | {"log": pl.String, "lines": pl.Int64}
 PROGRESS = ("step", "block")
 ALL_LINES = "lines"
-# Kinds of rows that are no line of progress: the first and the last line with a clock; a count of lines by use, which
-# is the profile (the number is the step, the first lines the text); and which progress counts as the steps of the file (its
-# profile, its kind as text and, of a bar of progress, its total).
+# Kinds of rows that are no line of progress: the first and the last line with a clock; a count of lines by use (profile
+# is the use, step the number, text the first lines); the progress that counts as the steps of the file (text is its
+# kind, total that of a bar of progress).
 FIRST, LAST, COUNT, CHOSEN = "first", "last", "count", "chosen"
 _UNITS = {"ms": 1_000, "s": SECOND_US}
 _SPANS = {
     f"{kind}_{unit}": (kind, factor) for kind in ("mean", "interval", "one", "total") for unit, factor in _UNITS.items()
 }
 _SPANS |= {unit: ("own", factor) for unit, factor in _UNITS.items()}
+_NUMBERS = ("step", "total", "samples")
 MAX_TEXT = 200
 # The clock before a line is that of one of so many lines before it.
 NEAR_LINES = 50
@@ -173,9 +175,9 @@ class _Reading:
         fields = pl.concat(groups, how="horizontal")
         has = {*fields.columns}
         values: dict[str, pl.Expr] = {
-            name: pl.lit(None, EVENT_SCHEMA[name]) for name in ("step", "total", "span_us", "span_kind", "text")
+            name: pl.lit(None, EVENT_SCHEMA[name]) for name in (*_NUMBERS, "span_us", "span_kind", "text")
         }
-        values |= {name: pl.col(name).cast(pl.Int64, strict=False) for name in ("step", "total") if name in has}
+        values |= {name: pl.col(name).cast(pl.Int64, strict=False) for name in _NUMBERS if name in has}
         if "batches" in has:
             epoch, batch, batches = (
                 pl.col(name).cast(pl.Int64, strict=False)

@@ -1,7 +1,8 @@
 """The account of training runs, their interruptions and slow-downs, and what they tell about checkpoints."""
 
 from collections.abc import Mapping, Sequence
-from statistics import mean, median
+from itertools import pairwise
+from statistics import mean
 
 import numpy as np
 import polars as pl
@@ -18,14 +19,17 @@ from ttf.analyses.large_runs.measure_training_runs import (
 )
 from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.inputs import Inputs
-from ttf.records.training_joins import Join, join_jobs
-from ttf.records.training_runs import find_logs_of_events, name_runs
+from ttf.records.training_joins import Join, join_jobs, list_records
+from ttf.records.training_runs import Attempt, find_logs_of_events, name_runs
 from ttf.stats.training_time import CLASSES, RunTime, account_run
 
 PROGRESS = ("productive", "slow", "stalled", "evaluation")
 ALL_CAUSES = "all"
-# Fewer runs have no interval.
-LEAST_RUNS, CONFIDENCE = 4, 0.95
+# Fewer runs, or cycles, have no interval; cycles count from so many interruptions on.
+LEAST_RUNS, LEAST_CYCLES, CONFIDENCE = 4, 10, 0.95
+# Ratios of sums over attempts, beside the goodput; each has a column of what is divided by what.
+HABITS = ("checkpoint_interval_s", "checkpoint_write_s", "restart_s")
+ENDS = ("top", "bottom")
 HOUR_US = 3600 * SECOND_US
 
 
@@ -33,7 +37,8 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     logs = find_logs_of_events(inputs.scan("training_events"))
     join = Join()
     if "attempts" in inputs:
-        join = join_jobs(logs, inputs.read("attempts"), inputs.read("jobs"))
+        tables = (inputs.read(name) for name in ("durations_infra", "attempts", "jobs"))
+        join = join_jobs(logs, list_records(*tables, inputs.read("outages") if "outages" in inputs else None))
     runs = {name: account_run(attempts) for name, attempts in name_runs(logs).items()}
     interruptions = TRAINING_INTERRUPTIONS.frame(
         [row for name, run in runs.items() for row in list_interruptions(name, run)]
@@ -49,7 +54,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
             [row for name, run in runs.items() for row in list_changes(name, run)]
         ),
         "training_unjoined": TRAINING_UNJOINED.frame(join.unjoined),
-        "training_summary": TRAINING_SUMMARY.frame([summarise_runs(runs, rows, interruptions) | join.counts]),
+        "training_summary": TRAINING_SUMMARY.frame([summarise_runs(runs, interruptions) | join.counts]),
     }
 
 
@@ -82,40 +87,58 @@ def describe_run(name: str, run: RunTime) -> dict:
         row |= {"goodput_high": (time_us["productive"] + time_us["unknown"]) / run.wall_us}
         row |= {"ettr": sum(time_us[label] for label in PROGRESS) / run.wall_us}
     if run.reference_us and run.wall_us:
-        row |= {"step_s": run.reference_us / SECOND_US, "effective": row["steps"] * run.reference_us / run.wall_us}
+        row |= {
+            "step_s": run.reference_us / SECOND_US,
+            "effective": sum(time.expected_us for time in run.attempts) / run.wall_us,
+        }
     elif run.wall_us:
         row["reason"] = "; ".join([*run.reasons, "fewer than 20 intervals between steps: no reference"])
-    intervals, writes, restarts = measure_habits(run)
-    row |= {"checkpoint_interval_s": median(intervals)} if intervals else {}
-    row |= {"checkpoint_write_s": mean(writes)} if writes else {}
-    row |= {"restart_s": mean(restarts)} if restarts else {}
-    return row | _find_best_interval(writes, [run])
+    sums = pl.DataFrame(list_cycles(name, run)).sum()
+    return row | {name: value for name in HABITS if (value := divide_sums(sums, name))} | _find_best_interval([run])
 
 
-def measure_habits(run: RunTime) -> tuple[list[float], list[float], list[float]]:
-    """Return (times of steps between saves, times that saves block, start-up and restore per attempt) in seconds."""
-    intervals, writes, restarts = [], [], []
+def list_cycles(name: str, run: RunTime) -> list[dict]:
+    """Return a row per attempt with run, the number of its cycle, and the parts of each ratio: RATIOS in microseconds.
+
+    A cycle goes from restart to restart; an attempt without a step, as in a crash loop, belongs to the one before.
+    """
+    rows, cycle = [], 0
     for time in run.attempts:
         attempt = time.attempt
-        if attempt.steps:
-            restarts.append((time.time_us["start_up"] + time.time_us["restore"]) / SECOND_US)
-        marks = [(start, end) for start, end, label in attempt.marks if label == "checkpoint"]
-        writes += [(end - start) / SECOND_US for start, end in marks]
-        blocked = {end: end - start for start, end in marks}
-        for before, after in zip(attempt.saves, attempt.saves[1:], strict=False):
-            # Lines of one save follow each other.
-            if (length := after - before - blocked.get(after, 0)) > SECOND_US:
-                intervals.append(length / SECOND_US)
-    return intervals, writes, restarts
+        cycle += bool(attempt.steps) or not rows
+        marks = {end: end - start for start, end, label in attempt.marks if label == "checkpoint"}
+        # Lines of one save follow each other.
+        lengths = [after - before - marks.get(after, 0) for before, after in pairwise(attempt.saves)]
+        lengths = [length for length in lengths if length > SECOND_US]
+        parts = {
+            "goodput": (time.time_us["productive"], sum(time.time_us.values()) + sum(time.gap_us.values())),
+            "checkpoint_interval_s": (sum(lengths), len(lengths) * SECOND_US),
+            "checkpoint_write_s": (sum(marks.values()), len(marks) * SECOND_US),
+            "restart_s": (time.time_us["start_up"] + time.time_us["restore"], SECOND_US),
+        }
+        if not attempt.steps:
+            parts["restart_s"] = (0, 0)
+        cells = {f"{ratio}_{end}": part for ratio, pair in parts.items() for end, part in zip(ENDS, pair, strict=True)}
+        rows.append({"run": name, "cycle": cycle} | cells)
+    return rows
 
 
-def _find_best_interval(writes: Sequence[float], runs: Sequence[RunTime]) -> dict[str, float]:
+def divide_sums(sums: pl.DataFrame, ratio: str) -> float | None:
+    """Return a ratio of RATIOS from one row of sums; None if nothing is below it."""
+    top, bottom = (sums[f"{ratio}_{end}"].item() for end in ENDS)
+    return top / bottom if bottom else None
+
+
+def _find_best_interval(runs: Sequence[RunTime]) -> dict[str, float]:
     """Return optimal_interval_s by Young: the root of twice the time of a save times that between failures."""
     failures = sum(len(_list_interrupted(run)) for run in runs)
     held_us = sum(run.wall_us - run.time_us["queued"] - run.time_us["down"] for run in runs)
-    if not writes or not failures or not held_us:
+    write_s = divide_sums(
+        pl.DataFrame([row for run in runs for row in list_cycles("", run)]).sum(), "checkpoint_write_s"
+    )
+    if not write_s or not failures or not held_us:
         return {}
-    return {"optimal_interval_s": float(np.sqrt(2 * mean(writes) * held_us / SECOND_US / failures))}
+    return {"optimal_interval_s": float(np.sqrt(2 * write_s * held_us / SECOND_US / failures))}
 
 
 def _count_gpus(run: RunTime) -> int | None:
@@ -139,6 +162,7 @@ def list_interruptions(name: str, run: RunTime) -> list[dict]:
         time, later = run.attempts[index], run.attempts[index + 1 :]
         attempt = time.attempt
         row: dict = {"run": name, "attempt": index + 1, "job": attempt.job, "cause": attempt.cause}
+        row |= {"node": attempt.record.get("failed_node"), "node_event": attempt.record.get("node_event")}
         row |= {"last_step": attempt.steps[-1] if attempt.steps else None, "lost_steps": time.lost_steps}
         row |= {"lost_s": time.time_us["lost"] / SECOND_US, "detection_s": time.time_us["detection"] / SECOND_US}
         if own_gpus := attempt.gpus or gpus:
@@ -146,7 +170,8 @@ def list_interruptions(name: str, run: RunTime) -> list[dict]:
         row |= {"hang_s": attempt.error[2] / SECOND_US} if attempt.error and attempt.error[2] else {}
         if later:
             row |= {"down_s": time.gap_us["down"] / SECOND_US} if "down" in time.gap_us else {}
-            row |= {"queued_s": later[0].attempt.queued_us / SECOND_US} if later[0].attempt.has_records else {}
+            row |= {"queued_s": later[0].attempt.queued_us / SECOND_US} if later[0].attempt.record else {}
+            row |= {"restart": name_restart(attempt, later[0].attempt)}
             row |= {"restart_s": (later[0].time_us["start_up"] + later[0].time_us["restore"]) / SECOND_US}
         row["resumed_step"] = next((t.attempt.first_step for t in later if t.attempt.first_step is not None), None)
         first = next((later_time.attempt.times_us[0] for later_time in later if later_time.attempt.steps), None)
@@ -154,6 +179,17 @@ def list_interruptions(name: str, run: RunTime) -> list[dict]:
         row |= {"recovery_s": (first - last_us) / SECOND_US} if first is not None else {}
         rows.append(row)
     return rows
+
+
+def name_restart(before: Attempt, later: Attempt) -> str | None:
+    """Return the kind of a restart: within the job, requeue or resubmission, and whether its nodes are the same."""
+    if not before.record:
+        return None
+    if not later.record:
+        return "within the job"
+    kind = "requeue" if before.record["job_id"] == later.record["job_id"] else "resubmission"
+    nodes = [set(attempt.record["nodes"] or ()) for attempt in (before, later)]
+    return f"{kind}, {'same' if nodes[0] == nodes[1] else 'other'} nodes" if all(nodes) else kind
 
 
 def summarise_causes(interruptions: pl.DataFrame, runs: Mapping[str, RunTime]) -> list[dict]:
@@ -191,39 +227,43 @@ def list_changes(name: str, run: RunTime) -> list[dict]:
     ]
 
 
-def summarise_runs(runs: Mapping[str, RunTime], rows: Sequence[Mapping], interruptions: pl.DataFrame) -> dict:
+def summarise_runs(runs: Mapping[str, RunTime], interruptions: pl.DataFrame) -> dict:
     """Return the row of TRAINING_SUMMARY."""
-    timed = [run for run in runs.values() if run.wall_us]
-    row: dict = {"runs": len(timed), "attempts": sum(len(run.attempts) for run in timed)}
+    timed = {name: run for name, run in runs.items() if run.wall_us}
+    row: dict = {"runs": len(timed), "attempts": sum(len(run.attempts) for run in timed.values())}
     row |= {"interruptions": interruptions.height}
-    wall = sum(run.wall_us for run in timed)
-    habits = [measure_habits(run) for run in timed]
-    intervals = [r["checkpoint_interval_s"] for r in rows if r.get("checkpoint_interval_s") is not None]
-    writes, restarts = ([value for habit in habits for value in habit[index]] for index in (1, 2))
+    if not timed:
+        return row | {"clusters": 0, "cluster_by": "run", "reason": "no wall time is known"}
     waits = [
-        time.attempt.queued_us / SECOND_US for run in timed for time in run.attempts[1:] if time.attempt.has_records
+        time.attempt.queued_us / SECOND_US for run in timed.values() for time in run.attempts[1:] if time.attempt.record
     ]
-    row |= {"checkpoint_interval_s": median(intervals)} if intervals else {}
-    row |= {"checkpoint_write_s": mean(writes)} if writes else {}
-    row |= {"restart_s": mean(restarts)} if restarts else {}
-    row |= {"queue_s": mean(waits)} if waits else {}
-    row |= _find_best_interval(writes, timed)
-    if not wall:
-        return row | {"reason": "no wall time is known"}
-    sums = {label: sum(run.time_us[label] for run in timed) for label in CLASSES}
-    row |= {"goodput": sums["productive"] / wall, "goodput_high": (sums["productive"] + sums["unknown"]) / wall}
+    row |= ({"queue_s": mean(waits)} if waits else {}) | _find_best_interval([*timed.values()])
+    sums = {label: sum(run.time_us[label] for run in timed.values()) for label in CLASSES}
+    wall = sum(sums.values())
+    row |= {"goodput_high": (sums["productive"] + sums["unknown"]) / wall}
     row |= {"ettr": sum(sums[label] for label in PROGRESS) / wall}
     loss = max((label for label in CLASSES if label != "productive"), key=lambda label: sums[label])
     row |= {"largest_loss": loss.replace("_", "-"), "largest_loss_share": sums[loss] / wall} if sums[loss] else {}
-    pairs = np.array([(run.time_us["productive"], run.wall_us) for run in timed], dtype=float)
-    bounds = jackknife_ratio(pairs[:, 0], pairs[:, 1])
-    if bounds is None:
-        return row | {"reason": f"fewer than {LEAST_RUNS} runs: no interval"}
-    return row | dict(zip(("ci_low", "ci_high"), bounds, strict=True))
+    # From few runs with many interruptions, cycles tell how uncertain a value is.
+    cycles = pl.DataFrame([cycle for name, run in timed.items() for cycle in list_cycles(name, run)])
+    by = ["run"] if len(timed) >= LEAST_RUNS or interruptions.height < LEAST_CYCLES else ["run", "cycle"]
+    clusters = cycles.group_by(by, maintain_order=True).agg(pl.exclude("run", "cycle").sum())
+    row |= {"clusters": clusters.height, "cluster_by": by[-1]}
+    for ratio in ("goodput", *HABITS):
+        row[ratio] = divide_sums(clusters.sum(), ratio)
+        bounds = jackknife_ratio(*(clusters[f"{ratio}_{end}"].to_numpy() for end in ENDS))
+        row |= dict(zip((f"{ratio}_ci_{end}_clustered" for end in ("low", "high")), bounds or (), strict=False))
+    if "goodput_ci_low_clustered" not in row:
+        row["reason"] = f"fewer than {LEAST_RUNS} runs, and fewer than {LEAST_CYCLES} interruptions: no interval"
+    return row
 
 
 def jackknife_ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float] | None:
-    """Return the 95% interval of a ratio of sums by the jackknife over runs, within 0 and 1; None for few runs."""
+    """Return the 95% interval of a ratio of sums by the jackknife over clusters, at least 0; None for few clusters.
+
+    It is not above 1 if no part exceeds its whole.
+    """
+    parts, wholes = (values[wholes > 0].astype(float) for values in (parts, wholes))
     n = len(parts)
     if n < LEAST_RUNS:
         return None
@@ -231,4 +271,5 @@ def jackknife_ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float
     without = (parts.sum() - parts) / (wholes.sum() - wholes)
     error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
     margin = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * error
-    return max(0.0, float(ratio) - margin), min(1.0, float(ratio) + margin)
+    highest = 1.0 if (parts <= wholes).all() else np.inf
+    return max(0.0, float(ratio) - margin), min(highest, float(ratio) + margin)
