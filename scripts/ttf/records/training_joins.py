@@ -8,6 +8,7 @@ import polars as pl
 
 from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.infra import pair_near_events
+from ttf.records.jobs import add_blank_columns
 from ttf.records.training_runs import Attempt
 
 # A log may begin before the start of its job, and end after its end, by the clocks of two machines.
@@ -90,11 +91,9 @@ def list_records(
     attempts: their outcome, node_list and eligible_s. jobs: job_id_shown. outages: node_event is the cause of the first
     one of the failed node near the end of the attempt.
     """
-    names = {"outcome": pl.String, "node_list": pl.List(pl.String), "eligible_s": pl.Int64}
-    missing = [pl.lit(None, dtype).alias(name) for name, dtype in names.items() if name not in attempts.columns]
-    extra = attempts.with_columns(missing).with_row_index("row").select(pl.col("row").cast(pl.Int64), *names)
+    columns = {"outcome": pl.String, "node_list": pl.List(pl.String), "eligible_s": pl.Int64}
+    extra = add_blank_columns(attempts, columns).select(*columns).with_row_index("row").cast({"row": pl.Int64})
     shown = jobs.select("job_id", shown="job_id_shown" if "job_id_shown" in jobs.columns else "job_id")
-    columns = ("job_id", "row", "user", "start_s", "end_s", "cause", "failed_node")
     rows = durations.rename({"unit_id": "job_id", "attempt_id": "row"}).cast({"row": pl.Int64})
     rows = rows.join(extra, on="row", how="left", maintain_order="left")
     rows = rows.join(shown.unique("job_id"), on="job_id", how="left", maintain_order="left")
@@ -102,8 +101,7 @@ def list_records(
     queued_from_s = pl.coalesce("eligible_s", "submit_s")
     times = {"start": pl.col("start_s"), "end": pl.col("end_s"), "submit": queued_from_s}
     rows = rows.select(
-        *columns,
-        "shown",
+        *("job_id", "row", "shown", "user", "start_s", "end_s", "cause", "failed_node"),
         nodes="node_list",
         gpus="gpu_count",
         state=pl.coalesce("state", "outcome"),

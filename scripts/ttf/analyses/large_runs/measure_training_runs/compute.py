@@ -37,8 +37,9 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     logs = find_logs_of_events(inputs.scan("training_events"))
     join = Join()
     if "attempts" in inputs:
-        tables = (inputs.read(name) for name in ("durations_infra", "attempts", "jobs"))
-        join = join_jobs(logs, list_records(*tables, inputs.read("outages") if "outages" in inputs else None))
+        outages = inputs.read("outages") if "outages" in inputs else None
+        durations, attempts, jobs = (inputs.read(name) for name in ("durations_infra", "attempts", "jobs"))
+        join = join_jobs(logs, list_records(durations, attempts, jobs, outages))
     runs = {name: account_run(attempts) for name, attempts in name_runs(logs).items()}
     interruptions = TRAINING_INTERRUPTIONS.frame(
         [row for name, run in runs.items() for row in list_interruptions(name, run)]
@@ -102,7 +103,8 @@ def list_cycles(name: str, run: RunTime) -> list[dict]:
 
     A cycle goes from restart to restart; an attempt without a step, as in a crash loop, belongs to the one before.
     """
-    rows, cycle = [], 0
+    rows: list[dict] = []
+    cycle = 0
     for time in run.attempts:
         attempt = time.attempt
         cycle += bool(attempt.steps) or not rows
