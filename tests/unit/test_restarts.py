@@ -7,6 +7,8 @@ from sacct_story import derive_tables
 from ttf.analyses.queue.describe_attempts import RESTARTS, RETRY_SUCCESS
 from ttf.analyses.queue.describe_attempts.restarts import build_restarts, build_retry_success, list_interruptions
 from ttf.records.infra import infra_durations
+from ttf.records.jobs import add_blank_columns
+from ttf.records.record_contracts import OUTAGES
 
 COLUMNS = ("JobIDRaw", "User", "State", "Submit", "Eligible", "Start", "End", "NodeList", "FailedNode", "AllocTRES")
 HEAD = "|".join(COLUMNS) + "\n"
@@ -40,7 +42,8 @@ def write_dump(path):
         lines.append([job, user, word, end, end + DELAY_S, *times, *where])
         waits += [] if is_pending else [wait]
     path.write_text(HEAD + "".join("|".join(map(str, line)) + "\n" for line in lines))
-    return pl.DataFrame(outages, ["node", "start_s", "end_s", "seen_until_s"], orient="row"), waits, repairs
+    frame = pl.DataFrame(outages, ["node", "start_s", "end_s", "seen_until_s"], orient="row")
+    return add_blank_columns(frame, OUTAGES.schema), waits, repairs
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def test_planted_delays_come_out(interruptions):
     table = build_restarts(rows, outages)
     RESTARTS.check(table)
     cells = {row["phase"]: row for row in table.filter(cause="NODE_FAIL").iter_rows(named=True)}
-    assert rows.height == 200
+    assert rows.filter(cause="NODE_FAIL").height == 200
     assert [cells[phase]["p50_s"] for phase in ("to_outage", "to_eligible")] == [DRAIN_S, DELAY_S]
     for percent in (50, 90):
         quantile = f"p{percent}_s"
@@ -85,5 +88,5 @@ def test_unknown_causes_have_no_rows(tmp_path):
     _, jobs, attempts = derive_tables(tmp_path / "dump.txt", folder=tmp_path / "raw")
     rules = {**RULES, "states": []}
     rows = list_interruptions(infra_durations(jobs, attempts, rules).lazy(), attempts.lazy(), jobs.lazy())
-    assert build_restarts(rows, None).is_empty()
+    assert build_restarts(rows, OUTAGES.frame([])).is_empty()
     assert build_retry_success(rows).is_empty()

@@ -8,7 +8,7 @@ import polars as pl
 
 from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.infra import pair_near_events
-from ttf.records.jobs import add_blank_columns
+from ttf.records.jobs import DataType, add_blank_columns
 from ttf.records.training_runs import Attempt
 
 # A log may begin before the start of its job, and end after its end, by the clocks of two machines.
@@ -91,7 +91,7 @@ def list_records(
     attempts: their outcome, node_list and eligible_s. jobs: job_id_shown. outages: node_event is the cause of the first
     one of the failed node near the end of the attempt.
     """
-    columns = {"outcome": pl.String, "node_list": pl.List(pl.String), "eligible_s": pl.Int64}
+    columns: dict[str, DataType] = {"outcome": pl.String, "node_list": pl.List(pl.String), "eligible_s": pl.Int64}
     extra = add_blank_columns(attempts, columns).select(*columns).with_row_index("row").cast({"row": pl.Int64})
     shown = jobs.select("job_id", shown="job_id_shown" if "job_id_shown" in jobs.columns else "job_id")
     rows = durations.rename({"unit_id": "job_id", "attempt_id": "row"}).cast({"row": pl.Int64})

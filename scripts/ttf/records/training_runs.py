@@ -114,7 +114,6 @@ class _Survey:
     """What the steps of a log have in common: gaps: number of steps between two lines -> how often."""
 
     gaps: Counter[int] = field(default_factory=Counter)
-    divisor: int = 0
     last_step: int | None = None
     framework: str = ""
     has_clock: bool = False
@@ -127,7 +126,7 @@ class _Survey:
     @property
     def unit(self) -> int:
         """Return the size of a step in the numbers of the log: MLPerf counts samples or tokens."""
-        return self.log_interval if self.framework == "mllog" and self.divisor % self.log_interval == 0 else 1
+        return self.log_interval if self.framework == "mllog" else 1
 
     def add(self, events: pl.DataFrame) -> None:
         steps = events.filter(kind="step")
@@ -135,7 +134,6 @@ class _Survey:
         if steps.height:
             self.framework = self.framework or steps["profile"][0]
             numbers = steps["step"].to_numpy()
-            self.divisor = int(np.gcd.reduce(numbers, initial=self.divisor))
             gaps = np.diff(numbers if self.last_step is None else np.concatenate(([self.last_step], numbers)))
             self.gaps.update(gaps[gaps > 0].tolist())
             self.last_step = int(numbers[-1])

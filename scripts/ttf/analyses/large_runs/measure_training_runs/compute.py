@@ -95,7 +95,8 @@ def describe_run(name: str, run: RunTime) -> dict:
     elif run.wall_us:
         row["reason"] = "; ".join([*run.reasons, "fewer than 20 intervals between steps: no reference"])
     sums = pl.DataFrame(list_cycles(name, run)).sum()
-    return row | {name: value for name in HABITS if (value := divide_sums(sums, name))} | _find_best_interval([run])
+    row |= {habit: divide_sums(sums, habit) for habit in HABITS}
+    return row | _find_best_interval(row["checkpoint_write_s"], [run])
 
 
 def list_cycles(name: str, run: RunTime) -> list[dict]:
@@ -131,13 +132,10 @@ def divide_sums(sums: pl.DataFrame, ratio: str) -> float | None:
     return top / bottom if bottom else None
 
 
-def _find_best_interval(runs: Sequence[RunTime]) -> dict[str, float]:
+def _find_best_interval(write_s: float | None, runs: Sequence[RunTime]) -> dict[str, float]:
     """Return optimal_interval_s by Young: the root of twice the time of a save times that between failures."""
     failures = sum(len(_list_interrupted(run)) for run in runs)
     held_us = sum(run.wall_us - run.time_us["queued"] - run.time_us["down"] for run in runs)
-    write_s = divide_sums(
-        pl.DataFrame([row for run in runs for row in list_cycles("", run)]).sum(), "checkpoint_write_s"
-    )
     if not write_s or not failures or not held_us:
         return {}
     return {"optimal_interval_s": float(np.sqrt(2 * write_s * held_us / SECOND_US / failures))}
@@ -239,7 +237,7 @@ def summarise_runs(runs: Mapping[str, RunTime], interruptions: pl.DataFrame) -> 
     waits = [
         time.attempt.queued_us / SECOND_US for run in timed.values() for time in run.attempts[1:] if time.attempt.record
     ]
-    row |= ({"queue_s": mean(waits)} if waits else {}) | _find_best_interval([*timed.values()])
+    row |= {"queue_s": mean(waits)} if waits else {}
     sums = {label: sum(run.time_us[label] for run in timed.values()) for label in CLASSES}
     wall = sum(sums.values())
     row |= {"goodput_high": (sums["productive"] + sums["unknown"]) / wall}
@@ -255,6 +253,7 @@ def summarise_runs(runs: Mapping[str, RunTime], interruptions: pl.DataFrame) -> 
         row[ratio] = divide_sums(clusters.sum(), ratio)
         bounds = jackknife_ratio(*(clusters[f"{ratio}_{end}"].to_numpy() for end in ENDS))
         row |= dict(zip((f"{ratio}_ci_{end}_clustered" for end in ("low", "high")), bounds or (), strict=False))
+    row |= _find_best_interval(row["checkpoint_write_s"], [*timed.values()])
     if "goodput_ci_low_clustered" not in row:
         row["reason"] = f"fewer than {LEAST_RUNS} runs, and fewer than {LEAST_CYCLES} interruptions: no interval"
     return row

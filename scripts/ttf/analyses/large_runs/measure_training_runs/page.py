@@ -32,7 +32,6 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     )
     columns = (
         "run",
-        "attempt",
         "cause",
         "node_event",
         "restart",
