@@ -112,11 +112,14 @@ def test_goodput_events(read):
     assert sum(gaps) == pytest.approx(2_185.001, abs=6)
 
 
-def test_the_published_goodput_of_112_nodes(read, shared_data):
-    files = sorted((shared_data / "training-logs").glob("**/event_log.log"))
-    if not files:
-        pytest.skip("the whole event log of google's resiliency library is not among the training logs")
-    logs = find_logs_of_events(select_events(pl.concat(read_rows(files[0], PROFILES, "UTC")).lazy()))
+def test_the_published_goodput_of_112_nodes():
+    """Google publishes 43.43365 % for this run of 112 nodes, at 8 s a step.
+
+    The fixture has the events of rank 0 and of checkpoints, and the last event, of event_log.log in
+    AI-Hypercomputer/resiliency (Apache-2.0, commit ef69c853); all 7,798 events give the same.
+    """
+    file = ROOT / "tests" / "fixtures" / "training_logs" / "goodput_events_112_nodes.jsonl"
+    logs = find_logs_of_events(select_events(pl.concat(read_rows(file, PROFILES, "UTC")).lazy()))
     (account,) = (account_run(attempts) for attempts in name_runs(logs).values())
     assert sum(time.kept_steps for time in account.attempts) * 8 / (account.wall_us / 1e6) == pytest.approx(0.4343365)
 

@@ -7,10 +7,9 @@ import polars as pl
 import pytest
 from format_tables import raw_schemas, scan_tables
 from study_runs import ROOT
-from ttf.analyses.large_runs.measure_training_runs import TRAINING_INTERRUPTIONS, TRAINING_SUMMARY
+from ttf.analyses.large_runs.measure_training_runs import TRAINING_SUMMARY
 from ttf.analyses.large_runs.measure_training_runs.compute import (
     jackknife_ratio,
-    list_interruptions,
     name_restart,
     summarise_runs,
 )
@@ -323,9 +322,7 @@ def write_launches(launches):
 
 
 def summarise(runs):
-    named = {f"run{number}": run for number, run in enumerate(runs)}
-    rows = [row for name, run in named.items() for row in list_interruptions(name, run)]
-    return summarise_runs(named, TRAINING_INTERRUPTIONS.frame(rows))
+    return summarise_runs({f"run{number}": run for number, run in enumerate(runs)})
 
 
 def test_intervals_by_run_and_by_cycle(account):

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import mean
 
 import numpy as np
 import polars as pl
@@ -27,9 +26,15 @@ PROGRESS = ("productive", "slow", "stalled", "evaluation")
 ALL_CAUSES = "all"
 # Fewer runs, or cycles, have no interval; cycles count from so many interruptions on.
 LEAST_RUNS, LEAST_CYCLES, CONFIDENCE = 4, 10, 0.95
-# Ratios of sums over attempts, beside the goodput; each has a column of what is divided by what.
-HABITS = ("checkpoint_interval_s", "checkpoint_write_s", "restart_s")
-ENDS = ("top", "bottom")
+# Value -> the sums of `list_cycles` above and below it.
+RATIOS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+    "goodput": (["productive"], CLASSES),
+    "goodput_high": (["productive", "unknown"], CLASSES),
+    "ettr": (PROGRESS, CLASSES),
+}
+HABITS = ("checkpoint_interval", "checkpoint_write", "restart", "queue")
+RATIOS |= {f"{habit}_s": ([f"{habit}_total_s"], [f"{habit}_count"]) for habit in HABITS}
+WITH_INTERVALS = ("goodput", "checkpoint_interval_s", "checkpoint_write_s", "restart_s")
 HOUR_US = 3600 * SECOND_US
 
 
@@ -55,7 +60,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
             [row for name, run in runs.items() for row in list_changes(name, run)]
         ),
         "training_unjoined": TRAINING_UNJOINED.frame(join.unjoined),
-        "training_summary": TRAINING_SUMMARY.frame([summarise_runs(runs, interruptions) | join.counts]),
+        "training_summary": TRAINING_SUMMARY.frame([summarise_runs(runs) | join.counts]),
     }
 
 
@@ -77,68 +82,61 @@ def list_times(name: str, run: RunTime) -> list[dict]:
 
 def describe_run(name: str, run: RunTime) -> dict:
     """Return the row of TRAINING_RUNS of a run."""
-    attempts = [time.attempt for time in run.attempts]
+    attempts, reasons = [time.attempt for time in run.attempts], list(run.reasons)
     row: dict = {"run": name, "attempts": len(attempts), "interruptions": len(_list_interrupted(run))}
     row |= {"framework": next((attempt.framework for attempt in attempts if attempt.framework), None)}
     row |= {"steps": sum(time.kept_steps for time in run.attempts), "gpus": _count_gpus(run)}
-    row |= {"lost_steps": sum(time.lost_steps for time in run.attempts), "reason": "; ".join(run.reasons) or None}
+    row |= {"lost_steps": sum(time.lost_steps for time in run.attempts)}
     if run.wall_us:
-        time_us = run.time_us
-        row |= {"wall_s": run.wall_us / SECOND_US, "goodput": time_us["productive"] / run.wall_us}
-        row |= {"goodput_high": (time_us["productive"] + time_us["unknown"]) / run.wall_us}
-        row |= {"ettr": sum(time_us[label] for label in PROGRESS) / run.wall_us}
-    if run.reference_us and run.wall_us:
-        row |= {
-            "step_s": run.reference_us / SECOND_US,
-            "effective": sum(time.expected_us for time in run.attempts) / run.wall_us,
-        }
-    elif run.wall_us:
-        row["reason"] = "; ".join([*run.reasons, "fewer than 20 intervals between steps: no reference"])
-    sums = pl.DataFrame(list_cycles(name, run)).sum()
-    row |= {habit: divide_sums(sums, habit) for habit in HABITS}
-    return row | _find_best_interval(row["checkpoint_write_s"], [run])
+        row["wall_s"] = run.wall_us / SECOND_US
+        if run.reference_us:
+            row["step_s"] = run.reference_us / SECOND_US
+            row["effective"] = sum(time.expected_us for time in run.attempts) / run.wall_us
+        else:
+            reasons.append("fewer than 20 intervals between steps: no reference")
+    return row | divide_sums(pl.DataFrame(list_cycles(name, run))) | {"reason": "; ".join(reasons) or None}
 
 
 def list_cycles(name: str, run: RunTime) -> list[dict]:
-    """Return a row per attempt with run, the number of its cycle, and the parts of each ratio: RATIOS in microseconds.
+    """Return a row per attempt: run, the number of its cycle, whether it was interrupted, and the sums of RATIOS.
 
     A cycle goes from restart to restart; an attempt without a step, as in a crash loop, belongs to the one before.
     """
     rows: list[dict] = []
-    cycle = 0
-    for time in run.attempts:
+    interrupted, cycle = _list_interrupted(run), 0
+    for index, time in enumerate(run.attempts):
         attempt = time.attempt
         cycle += bool(attempt.steps) or not rows
-        marks = {end: end - start for start, end, label in attempt.marks if label == "checkpoint"}
-        # Lines of one save follow each other.
-        lengths = [after - before - marks.get(after, 0) for before, after in pairwise(attempt.saves)]
-        lengths = [length for length in lengths if length > SECOND_US]
-        parts = {
-            "goodput": (time.time_us["productive"], sum(time.time_us.values()) + sum(time.gap_us.values())),
-            "checkpoint_interval_s": (sum(lengths), len(lengths) * SECOND_US),
-            "checkpoint_write_s": (sum(marks.values()), len(marks) * SECOND_US),
-            "restart_s": (time.time_us["start_up"] + time.time_us["restore"], SECOND_US),
+        blocked = {end: end - start for start, end, label in attempt.marks if label == "checkpoint"}
+        lengths = (after - before - blocked.get(after, 0) for before, after in pairwise(attempt.saves))
+        times_us = {
+            # Lines of one save follow each other.
+            "checkpoint_interval": [length for length in lengths if length > SECOND_US],
+            "checkpoint_write": [*blocked.values()],
+            "restart": [time.time_us["start_up"] + time.time_us["restore"]] if attempt.steps else [],
+            "queue": [attempt.queued_us] if index and attempt.record else [],
         }
-        if not attempt.steps:
-            parts["restart_s"] = (0, 0)
-        cells = {f"{ratio}_{end}": part for ratio, pair in parts.items() for end, part in zip(ENDS, pair, strict=True)}
-        rows.append({"run": name, "cycle": cycle} | cells)
+        row = {"run": name, "cycle": cycle, "interruptions": index in interrupted}
+        row |= {label: time.time_us[label] + time.gap_us.get(label, 0) for label in CLASSES}
+        for habit, values in times_us.items():
+            row |= {f"{habit}_total_s": sum(values) / SECOND_US, f"{habit}_count": len(values)}
+        rows.append(row)
     return rows
 
 
-def divide_sums(sums: pl.DataFrame, ratio: str) -> float | None:
-    """Return a ratio of RATIOS from one row of sums; None if nothing is below it."""
-    top, bottom = (sums[f"{ratio}_{end}"].item() for end in ENDS)
-    return top / bottom if bottom else None
+def divide_sums(cycles: pl.DataFrame) -> dict[str, float]:
+    """Return RATIOS of the sums of cycles, as far as they are known, and optimal_interval_s.
 
-
-def _find_best_interval(write_s: float | None, runs: Sequence[RunTime]) -> dict[str, float]:
-    """Return optimal_interval_s by Young: the root of twice the time of a save times that between failures."""
-    failures = sum(len(_list_interrupted(run)) for run in runs)
-    held_us = sum(run.wall_us - run.time_us["queued"] - run.time_us["down"] for run in runs)
-    if not write_s or not failures or not held_us:
-        return {}
-    return {"optimal_interval_s": float(np.sqrt(2 * write_s * held_us / SECOND_US / failures))}
+    The latter is Young's: the root of twice the time of a save times that between failures.
+    """
+    (sums,) = cycles.select(pl.exclude("run").sum()).to_dicts()
+    tops, bottoms = ({name: sum(sums[part] for part in pair[end]) for name, pair in RATIOS.items()} for end in (0, 1))
+    row = {name: tops[name] / bottom for name, bottom in bottoms.items() if bottom}
+    held_s = (bottoms["goodput"] - sums["queued"] - sums["down"]) / SECOND_US
+    if row.get("checkpoint_write_s") and sums["interruptions"] and held_s:
+        between_s = held_s / sums["interruptions"]
+        row["optimal_interval_s"] = float(np.sqrt(2 * row["checkpoint_write_s"] * between_s))
+    return row
 
 
 def _count_gpus(run: RunTime) -> int | None:
@@ -227,33 +225,26 @@ def list_changes(name: str, run: RunTime) -> list[dict]:
     ]
 
 
-def summarise_runs(runs: Mapping[str, RunTime], interruptions: pl.DataFrame) -> dict:
+def summarise_runs(runs: Mapping[str, RunTime]) -> dict:
     """Return the row of TRAINING_SUMMARY."""
-    timed = {name: run for name, run in runs.items() if run.wall_us}
-    row: dict = {"runs": len(timed), "attempts": sum(len(run.attempts) for run in timed.values())}
-    row |= {"interruptions": interruptions.height}
-    if not timed:
-        return row | {"clusters": 0, "cluster_by": "run", "reason": "no wall time is known"}
-    waits = [
-        time.attempt.queued_us / SECOND_US for run in timed.values() for time in run.attempts[1:] if time.attempt.record
-    ]
-    row |= {"queue_s": mean(waits)} if waits else {}
-    sums = {label: sum(run.time_us[label] for run in timed.values()) for label in CLASSES}
-    wall = sum(sums.values())
-    row |= {"goodput_high": (sums["productive"] + sums["unknown"]) / wall}
-    row |= {"ettr": sum(sums[label] for label in PROGRESS) / wall}
-    loss = max((label for label in CLASSES if label != "productive"), key=lambda label: sums[label])
-    row |= {"largest_loss": loss.replace("_", "-"), "largest_loss_share": sums[loss] / wall} if sums[loss] else {}
+    cycles = pl.DataFrame([row for name, run in runs.items() if run.wall_us for row in list_cycles(name, run)])
+    row: dict = {"runs": 0, "attempts": cycles.height, "interruptions": 0, "clusters": 0, "cluster_by": "run"}
+    if cycles.is_empty():
+        return row | {"reason": "no wall time is known"}
+    row |= {"runs": cycles["run"].n_unique(), "interruptions": cycles["interruptions"].sum()} | divide_sums(cycles)
+    losses = cycles.select(label for label in CLASSES if label != "productive").sum().row(0, named=True)
+    loss = max(losses, key=losses.__getitem__)
+    if losses[loss]:
+        share = losses[loss] / cycles.select(pl.sum_horizontal(CLASSES).sum()).item()
+        row |= {"largest_loss": loss.replace("_", "-"), "largest_loss_share": share}
     # From few runs with many interruptions, cycles tell how uncertain a value is.
-    cycles = pl.DataFrame([cycle for name, run in timed.items() for cycle in list_cycles(name, run)])
-    by = ["run"] if len(timed) >= LEAST_RUNS or interruptions.height < LEAST_CYCLES else ["run", "cycle"]
-    clusters = cycles.group_by(by, maintain_order=True).agg(pl.exclude("run", "cycle").sum())
-    row |= {"clusters": clusters.height, "cluster_by": by[-1]}
-    for ratio in ("goodput", *HABITS):
-        row[ratio] = divide_sums(clusters.sum(), ratio)
-        bounds = jackknife_ratio(*(clusters[f"{ratio}_{end}"].to_numpy() for end in ENDS))
-        row |= dict(zip((f"{ratio}_ci_{end}_clustered" for end in ("low", "high")), bounds or (), strict=False))
-    row |= _find_best_interval(row["checkpoint_write_s"], [*timed.values()])
+    keys = ["run"] if row["runs"] >= LEAST_RUNS or row["interruptions"] < LEAST_CYCLES else ["run", "cycle"]
+    clusters = cycles.group_by(keys, maintain_order=True).agg(pl.exclude("run", "cycle").sum())
+    row |= {"clusters": clusters.height, "cluster_by": keys[-1]}
+    for ratio in WITH_INTERVALS:
+        parts, wholes = (clusters.select(pl.sum_horizontal(names)).to_series().to_numpy() for names in RATIOS[ratio])
+        bounds = jackknife_ratio(parts, wholes) or ()
+        row |= dict(zip((f"{ratio}_ci_{end}_clustered" for end in ("low", "high")), bounds, strict=False))
     if "goodput_ci_low_clustered" not in row:
         row["reason"] = f"fewer than {LEAST_RUNS} runs, and fewer than {LEAST_CYCLES} interruptions: no interval"
     return row
