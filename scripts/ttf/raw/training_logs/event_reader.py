@@ -10,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from ttf.raw.line_heads import MOST_LINES
-from ttf.raw.node_logs.layouts import split_csv_line
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
 from ttf.raw.training_logs.line_clocks import (
     SECOND_US,
@@ -20,7 +19,7 @@ from ttf.raw.training_logs.line_clocks import (
     read_iso_times,
     read_ranks,
 )
-from ttf.raw.training_logs.profiles import COMMON, Pattern, Profiles
+from ttf.raw.training_logs.profiles import COMMON, Pattern, Profile, Profiles
 from ttf.raw.training_logs.recognised_lines import ELAPSED_COLUMNS, STEP_COLUMNS, TIME_COLUMNS, parse_step_header
 
 # time_us: the line's own clock. before_us: the last clock before the line. span_us: a duration that the line names, and
@@ -55,6 +54,12 @@ _NUMBERS = ("step", "total", "samples")
 MAX_TEXT = 200
 # The clock before a line is that of one of so many lines before it.
 NEAR_LINES = 50
+# Columns of a CSV file of steps, of which the first one counts -> its cells.
+_TABLE_CELLS = {
+    STEP_COLUMNS: r"(?P<step>[0-9]+)(?:\.0*)?",
+    TIME_COLUMNS: r'(?:(?P<time_s>[0-9]+(?:\.[0-9]+)?(?:e[+]?[0-9]+)?)|(?P<time>[^",]*))',
+    ELAPSED_COLUMNS: "(?P<total_s>[0-9.]*)",
+}
 # Left of a colour by a program that removes the escape character only.
 _LITERAL_COLOUR = r"\[[0-9]{1,2}(?:;[0-9]{1,2})?m"
 
@@ -196,42 +201,13 @@ class _Reading:
         values |= {"text": pl.coalesce(texts).str.head(MAX_TEXT)} if texts else {}
         own = [pl.col("time_us")]
         for name, factor in (("time_ms", 1_000), ("time_s", SECOND_US)):
-            own = [pl.col(name).cast(pl.Int64, strict=False) * factor, *own] if name in has else own
+            value = pl.col(name).cast(pl.Float64, strict=False) * factor if name in has else None
+            own = own if value is None else [value.round().cast(pl.Int64, strict=False), *own]
         rows = pl.concat([lines.drop("text"), fields], how="horizontal")
         if "time" in has:
             rows = rows.with_columns(named_us=read_iso_times(rows["time"], self.zone))
             own = [pl.col("named_us"), *own]
         return rows.with_columns(**values, kind=pl.lit(pattern.kind), time_us=pl.coalesce(own))
-
-    def read_table(self, block: Block, names: list[str]) -> pl.DataFrame:
-        """Return the events of the rows of a CSV file of steps. A time is in seconds since 1970, or ISO 8601."""
-        rows = number_lines(block)
-        is_header = rows["line"] == 1
-        self.count(ALL_LINES, rows["line"][:3], rows.height)
-        self.count("header", rows.filter(is_header)["line"])
-        rows = rows.filter(~is_header)
-        cells = [split_csv_line(text) for text in rows["text"]]
-
-        def column(choices: tuple[str, ...]) -> pl.Series:
-            index = next((names.index(name) for name in choices if name in names), len(names))
-            return pl.Series([row[index] if index < len(row) else None for row in cells], dtype=pl.String)
-
-        def microseconds(texts: pl.Series) -> pl.Series:
-            return (texts.cast(pl.Float64, strict=False) * 1e6).round().cast(pl.Int64, strict=False)
-
-        times, elapsed, steps = column(TIME_COLUMNS), column(ELAPSED_COLUMNS), column(STEP_COLUMNS)
-        events = rows.select("line", kind=pl.lit("step"), profile=pl.lit("csv")).with_columns(
-            step=steps.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False),
-            time_us=microseconds(times).fill_null(read_iso_times(times, self.zone)),
-            span_us=microseconds(elapsed),
-            span_kind=pl.lit("total"),
-        )
-        is_timed = pl.any_horizontal(pl.col("time_us", "span_us").is_not_null())
-        timed = events.filter(pl.col("step").is_not_null() & is_timed)
-        self.count("not_read", events.join(timed, on="line", how="anti")["line"])
-        if timed.height:
-            self.last_line, self.clock_us = timed["line"][-1], max(timed["time_us"].drop_nulls(), default=None)
-        return self.tally(pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), timed], how="diagonal"))
 
     def finish(self) -> pl.DataFrame:
         """Return the rows at the end of a file: LAST, CHOSEN and COUNT.
@@ -264,6 +240,16 @@ def number_lines(block: Block) -> pl.DataFrame:
     return rows.filter(pl.col("text").str.contains(r"\S"))
 
 
+def make_table_profiles(names: list[str]) -> Profiles:
+    """Return the profile of a CSV file of steps with these columns. A time is in seconds since 1970, or ISO 8601."""
+    cells = ['(?:"[^"]*"|[^,]*)'] * len(names)
+    for columns, cell in _TABLE_CELLS.items():
+        if name := next((name for name in columns if name in names), None):
+            cells[names.index(name)] = f'"?{cell}"?'
+    regex = "^" + ",".join(cells)
+    return Profiles([Profile("csv", (Pattern("step", regex, (regex,)),)), Profile(COMMON, ())])
+
+
 def drop_copies(events: pl.DataFrame) -> pl.DataFrame:
     """Keep one of the lines of one kind and step that several ranks print in one second."""
     second = pl.coalesce(pl.col("time_us") // SECOND_US, pl.col("line"))
@@ -284,10 +270,15 @@ def read_rows(path: Path, profiles: Profiles, zone: str) -> Iterator[pl.DataFram
             pl.col("lines").fill_null(0), log=pl.lit(path.name)
         )
 
-    reading = _Reading(path, profiles, zone)
-    names: list[str] | None = None
+    reading: _Reading | None = None
     for block in read_blocks(path, splits_carriage_returns=True):
-        if names is None:
-            names = parse_step_header(block.lines[0] if len(block.lines) else "") or []
-        yield label(reading.read_table(block, names) if names else reading.read_block(block))
+        if reading is None:
+            names = parse_step_header(block.lines[0] if len(block.lines) else "")
+            reading = _Reading(path, make_table_profiles(names) if names else profiles, zone)
+            if names:
+                block, reading.forms = block._replace(lines=block.lines[1:], first=2), []
+                reading.count("header", [1])
+                reading.count(ALL_LINES, [1])
+        yield label(reading.read_block(block))
+    reading = reading or _Reading(path, profiles, zone)
     yield label(reading.finish())
