@@ -60,17 +60,17 @@ def test_planted_delays_come_out(interruptions):
     RESTARTS.check(table)
     cells = {row["phase"]: row for row in table.filter(cause="NODE_FAIL").iter_rows(named=True)}
     assert rows.filter(cause="NODE_FAIL").height == 200
-    assert [cells[phase]["p50_s"] for phase in ("to_outage", "to_eligible")] == [DRAIN_S, DELAY_S]
+    assert [cells[phase]["p50_s"] for phase in ("end to outage", "end to eligible")] == [DRAIN_S, DELAY_S]
     for percent in (50, 90):
         quantile = f"p{percent}_s"
-        assert cells["outage"][quantile] == np.quantile(repairs, percent / 100, method="inverted_cdf")
-        assert cells["queued"][quantile] == np.quantile(waits, percent / 100, method="inverted_cdf")
+        assert cells["outage to repair"][quantile] == np.quantile(repairs, percent / 100, method="inverted_cdf")
+        assert cells["eligible to start"][quantile] == np.quantile(waits, percent / 100, method="inverted_cdf")
     # 20 jobs ended with the interruption, and 5 still wait: these are censored late, after all others have started.
-    assert (cells["to_start"]["n"], cells["to_start"]["events"]) == (len(waits) + 5, len(waits))
+    assert (cells["end to start"]["n"], cells["end to start"]["events"]) == (len(waits) + 5, len(waits))
     with_waiting = np.array([*waits, *[10**6] * 5]) + DELAY_S
-    assert cells["to_start"]["p90_s"] == np.quantile(with_waiting, 0.9, method="inverted_cdf")
-    assert cells["to_start"]["p50_ci_low_clustered_s"] <= cells["to_start"]["p50_s"]
-    assert cells["to_start"]["p50_ci_high_clustered_s"] >= cells["to_start"]["p50_s"]
+    assert cells["end to start"]["p90_s"] == np.quantile(with_waiting, 0.9, method="inverted_cdf")
+    assert cells["end to start"]["p50_ci_low_clustered_s"] <= cells["end to start"]["p50_s"]
+    assert cells["end to start"]["p50_ci_high_clustered_s"] >= cells["end to start"]["p50_s"]
 
 
 def test_how_retries_end(interruptions):

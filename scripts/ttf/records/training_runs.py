@@ -28,8 +28,9 @@ LAUNCH_US, COPY_US = 30 * SECOND_US, 2 * SECOND_US
 RANK_US = 600 * SECOND_US
 # A clock that goes back by more was set; less is the order of lines of several processes.
 JUMP_US = 30 * SECOND_US
+# Kind of a line that begins a mark -> the class of its time; kind that ends one -> the kind that begins it.
 BEGINS = {"load": "restore", "save": "checkpoint", "evaluation": "evaluation"}
-ENDS = {"loaded": "restore", "saved": "checkpoint", "evaluated": "evaluation"}
+ENDS = {"loaded": "load", "saved": "save", "evaluated": "evaluation"}
 
 
 @dataclass
@@ -39,13 +40,12 @@ class Attempt:
     start_us, end_us: its first and last line, or what the scheduler says. steps, times_us: the steps of its lines, and
     the times at which they ended. counts: how many steps each line stands for. samples: used up to each line, 0 if
     unknown. marks: (start, end, class) of loads, saves and evaluations. resumed: the step that it continues from, None
-    if unknown. error: (time, cause, how long before that it hung). line, log: its first line. framework: the profile
+    if unknown. error: (time, cause, how long before that it hung). log: where it is. framework: the profile
     that read its steps. is_timed: a clock or times of steps are known. record: the attempt of a job that it belongs to
     (ttf.records.training_joins), empty if none is known.
     """
 
     start_us: int
-    line: int = 0
     log: str = ""
     framework: str = ""
     end_us: int = 0
@@ -61,7 +61,6 @@ class Attempt:
     saves: list[int] = field(default_factory=list)
     ranks: set[int | None] = field(default_factory=set)
     error: tuple[int, str, int] | None = None
-    was_signalled: bool = False
     has_end: bool = False
     has_clock: bool = False
     is_timed: bool = False
@@ -232,6 +231,8 @@ class _Splitter:
             # The launch has no clock: what lies before its first clock may be anything.
             attempt.start_us += max(0, t - self.last_us) if event["is_clock"] else 0
             self.awaits_clock = False
+        if kind in ("load", "loaded") and event["step"] is not None and not attempt.steps:
+            attempt.resumed = event["step"]
         if kind in ("launch", "start"):
             attempt.ranks.add(event["rank"])
         attempt.clock_went_back += event["jump"] > 0
@@ -241,17 +242,14 @@ class _Splitter:
             self.add_step(event, attempt)
         elif kind in BEGINS:
             self.open.setdefault(kind, t)
-            self.add_resumed(event, attempt)
         elif kind in ENDS:
             self.add_end(event, attempt)
-            self.add_resumed(event, attempt)
         elif kind == "start":
             attempt.started_us = t
             attempt.resumed = event["step"] - 1 if event["step"] is not None else attempt.resumed
         elif kind == "end":
             attempt.has_end, attempt.error = True, None
         elif kind in ("error", "signal"):
-            attempt.was_signalled |= kind == "signal"
             hang = event["span_us"] or 0
             # The first line after the last step names the cause; a traceback alone says less than what follows it.
             if attempt.error is None or attempt.error[1] == "Traceback":
@@ -277,7 +275,7 @@ class _Splitter:
             if event["rank"] is not None and event["rank"] not in attempt.ranks and not attempt.steps:
                 return t - attempt.start_us > RANK_US
             is_near = not event["is_clock"] or t - attempt.start_us <= LAUNCH_US
-            return has_progress or bool(self.open) or (attempt.started_us is not None and not is_near) or not is_near
+            return has_progress or bool(self.open) or not is_near
         if kind == "start":
             if attempt.steps:
                 return True
@@ -300,7 +298,7 @@ class _Splitter:
             before.end_us = max(before.end_us, min(event["t"], event["before_us"] + event["t"] - event["time_us"]))
         self.close()
         start = event["t"] - (event["took"] if not event["is_clock"] or event["kind"] == "launch" else 0)
-        attempt = Attempt(start, event["line"], self.log, self.framework, event["t"], self.interval)
+        attempt = Attempt(start, self.log, self.framework, event["t"], self.interval)
         self.attempts.append(attempt)
         self.open = {}
         self.awaits_clock = before is not None and before.has_clock and not event["is_clock"] and not event["took"]
@@ -322,21 +320,17 @@ class _Splitter:
         # A step says that what came before it is over; an asynchronous save does not block.
         self.open = {}
         attempt.total = event["total"] if event["total"] is not None else attempt.total
-        attempt.has_end, attempt.error, attempt.was_signalled = False, None, False
-
-    def add_resumed(self, event: dict, attempt: Attempt) -> None:
-        if event["kind"] in ("load", "loaded") and event["step"] is not None and not attempt.steps:
-            attempt.resumed = event["step"]
+        attempt.has_end, attempt.error = False, None
 
     def add_end(self, event: dict, attempt: Attempt) -> None:
         kind, t, span = event["kind"], event["t"], event["span_us"]
-        begin = self.open.pop(next(name for name, label in BEGINS.items() if label == ENDS[kind]), None)
+        begin = self.open.pop(ENDS[kind], None)
         if kind == "saved":
             attempt.saves.append(t)
         start = begin if begin is not None else t - span if span else None
         # Steps inside: the save did not block.
         if start is not None and start < t and not (attempt.times_us and start < attempt.times_us[-1] < t):
-            attempt.marks.append((max(start, attempt.start_us), t, ENDS[kind]))
+            attempt.marks.append((max(start, attempt.start_us), t, BEGINS[ENDS[kind]]))
 
     def close(self) -> None:
         """Add the evaluation during which the log of the last attempt breaks off."""

@@ -49,7 +49,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     interruptions = TRAINING_INTERRUPTIONS.frame(
         [row for name, run in runs.items() for row in list_interruptions(name, run)]
     )
-    causes = TRAINING_CAUSES.frame(summarise_causes(interruptions, runs))
+    causes = TRAINING_CAUSES.frame(summarise_causes(interruptions))
     rows = [describe_run(name, run) for name, run in runs.items()]
     return {
         "training_time": TRAINING_TIME.frame([row for name, run in runs.items() for row in list_times(name, run)]),
@@ -190,22 +190,15 @@ def name_restart(before: Attempt, later: Attempt) -> str | None:
     return f"{kind}, {'same' if nodes[0] == nodes[1] else 'other'} nodes" if all(nodes) else kind
 
 
-def summarise_causes(interruptions: pl.DataFrame, runs: Mapping[str, RunTime]) -> list[dict]:
+def summarise_causes(interruptions: pl.DataFrame) -> list[dict]:
     """Return the rows of TRAINING_CAUSES, the most frequent first, and all of them at the end."""
-    loops = {
-        (name, index + 1)
-        for name, run in runs.items()
-        for index in _list_interrupted(run)
-        if index and not run.attempts[index].attempt.steps
-    }
-    in_loop = pl.struct("run", "attempt").map_elements(
-        lambda row: (row["run"], row["attempt"]) in loops, return_dtype=pl.Boolean
-    )
-    rows = interruptions.with_columns(cause=pl.col("cause").fill_null("not told"), in_loop=in_loop)
+    # An attempt without a step that follows another one.
+    in_loop = (pl.col("attempt") > 1) & pl.col("last_step").is_null()
+    rows = interruptions.with_columns(pl.col("cause").fill_null("not told"))
     both = pl.concat([rows, rows.with_columns(cause=pl.lit(ALL_CAUSES))])
     summary = both.group_by("cause", maintain_order=True).agg(
         interruptions=pl.len().cast(pl.Int64),
-        crash_loops=pl.col("in_loop").sum().cast(pl.Int64),
+        crash_loops=in_loop.sum().cast(pl.Int64),
         lost_steps=pl.col("lost_steps").sum(),
         lost_gpu_hours=pl.when(pl.col("lost_gpu_hours").count() > 0).then(pl.col("lost_gpu_hours").sum()),
         recovery_p50_s=pl.col("recovery_s").quantile(0.5, "linear"),

@@ -157,10 +157,10 @@ RESTARTS = table(
     interruptions=_INTERRUPTIONS,
     phase=words(
         "Phase",
-        "to_outage (from the end of the attempt until its failed node is down), outage (until its repair), to_eligible "
-        "(from the end until the job may start again), queued (from then to the start), to_start (end to next start).",
+        "end to outage (of the failed node), outage to repair, end to eligible (it may start again), eligible to start, "
+        "end to start (the next one).",
     ),
-    n=count("n", "Interruptions with this phase; in to_start, those of jobs that go on."),
+    n=count("n", "Interruptions with this phase; for the next start, those of jobs that go on."),
     events=count("Over", "Phases that were over when the trace ended; the others are censored."),
     **_quantile_columns(50, "Median"),
     **_quantile_columns(90, "90%"),

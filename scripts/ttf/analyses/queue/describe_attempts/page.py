@@ -30,13 +30,6 @@ _RETRIES = {
 _TRIALS = dict.fromkeys(("gpu_bucket", "trials", "trials_share"))
 _RTF = _TRIALS | _TIMES | dict.fromkeys(("rtf_share", "gpu_hours", "gpu_hours_share"))
 _FAILED = {"at_least": None, "groups": None, "n": None, "groups_share": CLUSTERED, "trials_share": None}
-_PHASES = {
-    "to_outage": "End until the node is down",
-    "outage": "Node down until repaired",
-    "to_eligible": "End until eligible again",
-    "queued": "Eligible until the start",
-    "to_start": "End until the next start",
-}
 _RESTARTS = {
     "phase": None,
     "n": None,
@@ -88,7 +81,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         labelled = outcomes.with_columns(part=pl.Series(names))
         shown["outcomes-window"] = PageTable(labelled, _OUTCOMES, attempts.OUTCOMES_WINDOW, "part")
     causes = pl.col("cause").is_in(trace.table("restarts")["cause"].unique(maintain_order=True).head(MOST_CAUSES + 1))
-    restarts = trace.table("restarts").filter(causes).with_columns(pl.col("phase").replace_strict(_PHASES))
+    restarts = trace.table("restarts").filter(causes)
     shown["restarts"] = PageTable(restarts, _RESTARTS, attempts.RESTARTS, "cause")
     retries = trace.table("retry_success").filter(causes)
     shown["retry-success"] = PageTable(

@@ -85,11 +85,11 @@ def list_phases(rows: pl.DataFrame, outages: pl.DataFrame) -> dict[str, pl.DataF
     down, eligible = (pl.col(name).clip(lower_bound=end) for name in ("time_s", "eligible_s"))
     # Phase -> its begin, its end, and until when it was seen to last.
     spans = {
-        "to_outage": (end, down, down),
-        "outage": (down, pl.col("repair_s"), pl.col("seen_until_s")),
-        "to_eligible": (end, eligible, eligible),
-        "queued": (eligible, start, start),
-        "to_start": (end, start, pl.col("trace_end_s")),
+        "end to outage": (end, down, down),
+        "outage to repair": (down, pl.col("repair_s"), pl.col("seen_until_s")),
+        "end to eligible": (end, eligible, eligible),
+        "eligible to start": (eligible, start, start),
+        "end to start": (end, start, pl.col("trace_end_s")),
     }
     return {
         phase: rows.select(
