@@ -67,15 +67,16 @@ class RunTime:
 
 @dataclass
 class _Intervals:
-    """Intervals between lines of steps: time_us without marks, steps, whether marked, batch size, segment and level.
+    """Intervals that end with a line of steps; the first one begins with the attempt.
 
-    batch: 0 if unknown. segment: number of the stretch with one level, the median time of a step.
+    time_us: without marks. counts: steps. steps: the last one. is_regular: neither the first one nor marked. batch:
+    size, 0 if unknown. segment: number of the stretch with one level, the median time of a step.
     """
 
     time_us: np.ndarray
+    counts: np.ndarray
     steps: np.ndarray
-    last_steps: np.ndarray
-    is_marked: np.ndarray
+    is_regular: np.ndarray
     batch: np.ndarray
     segment: np.ndarray
     level: np.ndarray
@@ -141,27 +142,31 @@ def _sum_before(marks: np.ndarray, times: np.ndarray) -> np.ndarray:
 
 
 def _measure_intervals(attempt: Attempt, marks: np.ndarray) -> _Intervals:
-    times, steps = np.array(attempt.times_us, dtype=np.int64), np.array(attempt.steps, dtype=np.int64)
-    counts = np.array(attempt.counts[1:], dtype=np.int64)
+    steps, counts, samples, times = (
+        np.array(values, dtype=np.int64)
+        for values in (attempt.steps, attempt.counts, attempt.samples, attempt.times_us)
+    )
+    times = np.concatenate(([attempt.start_us], times))
     marked = np.diff(_sum_before(marks, times))
     time_us = np.diff(times) - marked
-    per_step = time_us / np.maximum(counts, 1)
-    is_marked = marked > 0
-    # A larger batch takes longer without being slower.
-    batch = np.rint(np.diff(np.array(attempt.samples, dtype=np.int64)) / np.maximum(counts, 1)).astype(np.int64)
-    segment = np.zeros(len(time_us), dtype=np.int64)
-    for size in np.unique(batch):
-        chosen = ~is_marked & (batch == size)
-        segment[chosen] = find_levels(per_step[chosen]) + segment.max(initial=-1) + 1
-    # A marked interval belongs to the level before it.
-    position = np.where(~is_marked, np.arange(len(segment)), -1)
-    latest = np.maximum.accumulate(position) if len(position) else position
-    segment = np.where(latest >= 0, segment[latest], 0) if len(segment) else segment
-    level = np.zeros(len(segment))
-    for number in np.unique(segment):
-        chosen = per_step[(segment == number) & ~is_marked]
-        level[segment == number] = np.median(chosen) if len(chosen) else np.nan
-    return _Intervals(time_us, counts, steps[1:], is_marked, batch, segment, level)
+    per_step = time_us / counts
+    is_regular = marked == 0
+    is_regular[:1] = False
+    # A larger batch takes longer without being slower. That of the first line is not known.
+    batch = np.rint(np.diff(samples, prepend=0) / counts).astype(np.int64)
+    batch[:1] = batch[1:2] if len(batch) > 1 else 0
+    segment, level = np.zeros(len(counts), dtype=np.int64), np.full(len(counts), np.nan)
+    regular = np.flatnonzero(is_regular)
+    for size in np.unique(batch[regular]):
+        chosen = regular[batch[regular] == size]
+        segment[chosen] = find_levels(per_step[chosen]) + segment.max() + 1
+    if len(regular):
+        # An irregular interval belongs to the level before it, the first ones to that after them.
+        latest = np.maximum.accumulate(np.where(is_regular, np.arange(len(counts)), regular[0]))
+        segment = segment[latest]
+    for number in np.unique(segment[regular]):
+        level[segment == number] = np.median(per_step[(segment == number) & is_regular])
+    return _Intervals(time_us, counts, steps, is_regular, batch, segment, level)
 
 
 def find_levels(per_step: np.ndarray) -> np.ndarray:
@@ -198,8 +203,8 @@ def find_references(intervals: Sequence[_Intervals]) -> dict[int, float]:
     """Return the lowest median time of a step that lasts, by batch size; none for fewer than LEAST_INTERVALS."""
     levels: dict[int, list[tuple[float, int]]] = defaultdict(list)
     for part in intervals:
-        for number in np.unique(part.segment[~part.is_marked]):
-            chosen = (part.segment == number) & ~part.is_marked
+        for number in np.unique(part.segment[part.is_regular]):
+            chosen = (part.segment == number) & part.is_regular
             levels[int(part.batch[chosen][0])].append((float(part.level[chosen][0]), int(chosen.sum())))
     references = {}
     for size, counted in levels.items():
@@ -209,7 +214,7 @@ def find_references(intervals: Sequence[_Intervals]) -> dict[int, float]:
             references[size] = min(lasting)
         elif total >= LEAST_INTERVALS:
             # Many short attempts: the median of all of them.
-            parts = [(part.time_us / part.steps)[~part.is_marked & (part.batch == size)] for part in intervals]
+            parts = [(part.time_us / part.counts)[part.is_regular & (part.batch == size)] for part in intervals]
             references[size] = float(np.median(np.concatenate(parts)))
     return references
 
@@ -226,45 +231,35 @@ def _account_attempt(
     for index, name in enumerate(MARKED):
         time_us[name] = int((marks[:, 1] - marks[:, 0])[marks[:, 2] == index].sum())
     time_us["queued"] = attempt.queued_us
-    edges = np.array([attempt.start_us, *attempt.times_us[:1], *attempt.times_us[-1:], attempt.end_us], dtype=np.int64)
-    unmarked = np.diff(edges) - np.diff(_sum_before(marks, edges))
+    begin, end = (attempt.times_us[-1] if attempt.steps else attempt.start_us), attempt.end_us
+    tail_us = end - begin - int(np.diff(_sum_before(marks, np.array([begin, end])))[0])
     if not attempt.steps:
-        time_us["start_up"] = int(unmarked.sum())
+        time_us["start_up"] = tail_us
         return AttemptTime(attempt, time_us, _account_gap(attempt, later))
-    first = attempt.steps[0]
-    n_first = attempt.counts[0]
-    batch = np.concatenate((intervals.batch[:1] if len(intervals.batch) else [0], intervals.batch))
-    reference = np.array([references.get(size, NO_REFERENCE) for size in batch.tolist()])
-    known = intervals.level[~np.isnan(intervals.level)]
-    first_us = float(known[0]) if len(known) else references.get(int(batch[0]), 0.0)
-    step_us = min(int(unmarked[0]), round(first_us * n_first))
-    if not attempt.has_clock and len(intervals.level) < LEAST_INTERVALS:
-        # The first line has the time of its steps alone; too few others say whether it is too long.
-        step_us = int(unmarked[0])
-    time_us["start_up"] = int(unmarked[0]) - step_us
-    # The first interval is one of steps too, without its start-up.
-    lengths = np.concatenate(([step_us], intervals.time_us))
-    counts = np.concatenate(([n_first], intervals.steps))
-    lasts = np.concatenate(([first], intervals.last_steps))
-    levels = np.concatenate(([first_us], intervals.level))
-    lost_steps = np.zeros(len(lasts), dtype=np.int64) if cutoff is None else np.clip(lasts - cutoff, 0, counts)
+    counts, levels, lengths = intervals.counts, intervals.level, intervals.time_us.copy()
+    reference = np.array([references.get(size, NO_REFERENCE) for size in intervals.batch.tolist()])
+    # The first interval is one of steps too, without its start-up. Without a clock the first line has the time of its
+    # steps alone; few others do not say whether it is too long.
+    if attempt.has_clock or len(counts) > LEAST_INTERVALS:
+        first_us = references.get(int(intervals.batch[0]), 0.0) if np.isnan(levels[0]) else levels[0]
+        lengths[0] = min(lengths[0], round(first_us * counts[0]))
+    time_us["start_up"] = int(intervals.time_us[0] - lengths[0])
+    lost_steps = np.zeros_like(counts) if cutoff is None else np.clip(intervals.steps - cutoff, 0, counts)
     lost = np.rint(lengths * (lost_steps / counts)).astype(np.int64)
     time_us["lost"] = int(lost.sum())
     kept = lengths - lost
     excess = np.rint(np.maximum(kept - (counts - lost_steps) * reference, 0)).astype(np.int64)
     is_long = lengths > SLOW_FACTOR * reference * counts
     is_stalled = is_long & (excess > np.maximum(STALL_FACTOR * reference, STALL_US))
-    is_stalled &= np.concatenate(([True], ~intervals.is_marked))
+    is_stalled[1:] &= intervals.is_regular[1:]
     is_slow = ~is_stalled & (is_long | (levels > reference * (1 + LEAST_CHANGE)))
     time_us["stalled"], time_us["slow"] = int(excess[is_stalled].sum()), int(excess[is_slow].sum())
     time_us["productive"] = int(kept.sum()) - time_us["stalled"] - time_us["slow"]
-    time_us[_name_tail(attempt, int(unmarked[2]), min(references.values(), default=0.0), later)] += int(unmarked[2])
+    time_us[_name_tail(attempt, tail_us, min(references.values(), default=0.0), later)] += tail_us
     at = np.flatnonzero((np.diff(intervals.segment) != 0) & (np.diff(intervals.batch) == 0))
     changes = [
         (int(step) + 1, float(before), float(after))
-        for step, before, after in zip(
-            intervals.last_steps[at], intervals.level[at], intervals.level[at + 1], strict=True
-        )
+        for step, before, after in zip(intervals.steps[at], levels[at], levels[at + 1], strict=True)
     ]
     expected_us = int(np.where(reference < NO_REFERENCE, (counts - lost_steps) * reference, kept).sum())
     n_lost = int(lost_steps.sum())
