@@ -157,8 +157,8 @@ RESTARTS = table(
     interruptions=_INTERRUPTIONS,
     phase=words(
         "Phase",
-        "end to outage (of the failed node), outage to repair, end to eligible (to start again), eligible to start, end "
-        "to start (the next one).",
+        "end to outage (of the failed node), outage to repair, end to eligible (to start again), eligible to start, "
+        "or end to start (the next one).",
     ),
     n=count("n", "Interruptions with this phase; for the next start, those of jobs that go on."),
     events=count("Over", "Phases that were over when the trace ended; the others are censored."),
