@@ -346,17 +346,15 @@ class _Splitter:
 def find_runs(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
     """Divide attempts, in order, into runs: one ends where an attempt repeats steps of one that had ended well."""
     runs: list[list[Attempt]] = []
+    last_step: int | None = None
     for attempt in attempts:
-        done = [earlier.steps[-1] for earlier in (runs[-1] if runs else ()) if earlier.steps]
         before = runs[-1][-1] if runs else None
-        is_new = before is None or (
-            before.ends_well and bool(attempt.steps) and bool(done) and attempt.steps[0] <= done[-1]
-        )
-        if before is not None and attempt.start_us < before.end_us:
-            is_new = True
-        if is_new:
+        repeats = bool(attempt.steps) and last_step is not None and attempt.steps[0] <= last_step
+        if before is None or attempt.start_us < before.end_us or (before.ends_well and repeats):
             runs.append([])
+            last_step = None
         runs[-1].append(attempt)
+        last_step = attempt.steps[-1] if attempt.steps else last_step
     return runs
 
 

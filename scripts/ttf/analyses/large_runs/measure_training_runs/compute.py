@@ -156,9 +156,15 @@ def _list_interrupted(run: RunTime) -> list[int]:
 def list_interruptions(name: str, run: RunTime) -> list[dict]:
     """Return the rows of TRAINING_INTERRUPTIONS of a run."""
     rows, gpus = [], _count_gpus(run)
+    # Of each attempt: the step from which a later one goes on, and when that has done its first.
+    sequels: list[tuple[int | None, int | None]] = [(None, None)]
+    for time in reversed(run.attempts[1:]):
+        step, step_us, attempt = *sequels[-1], time.attempt
+        step = step if attempt.first_step is None else attempt.first_step
+        sequels.append((step, attempt.times_us[0] if attempt.steps else step_us))
     for index in _list_interrupted(run):
-        time, later = run.attempts[index], run.attempts[index + 1 :]
-        attempt = time.attempt
+        time, later = run.attempts[index], run.attempts[index + 1 : index + 2]
+        attempt, (resumed_step, first_us) = time.attempt, sequels[-1 - index]
         row: dict = {"run": name, "attempt": index + 1, "job": attempt.job, "cause": attempt.cause}
         row |= {"node": attempt.record.get("failed_node"), "node_event": attempt.record.get("node_event")}
         row |= {"last_step": attempt.steps[-1] if attempt.steps else None, "lost_steps": time.lost_steps}
@@ -171,10 +177,9 @@ def list_interruptions(name: str, run: RunTime) -> list[dict]:
             row |= {"queued_s": later[0].attempt.queued_us / SECOND_US} if later[0].attempt.record else {}
             row |= {"restart": name_restart(attempt, later[0].attempt)}
             row |= {"restart_s": (later[0].time_us["start_up"] + later[0].time_us["restore"]) / SECOND_US}
-        row["resumed_step"] = next((t.attempt.first_step for t in later if t.attempt.first_step is not None), None)
-        first = next((later_time.attempt.times_us[0] for later_time in later if later_time.attempt.steps), None)
-        last_us = attempt.times_us[-1] if attempt.steps else attempt.start_us
-        row |= {"recovery_s": (first - last_us) / SECOND_US} if first is not None else {}
+        row["resumed_step"] = resumed_step
+        if first_us is not None:
+            row["recovery_s"] = (first_us - (attempt.times_us[-1] if attempt.steps else attempt.start_us)) / SECOND_US
         rows.append(row)
     return rows
 

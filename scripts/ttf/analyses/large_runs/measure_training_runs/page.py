@@ -35,7 +35,6 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         "cause",
         "node_event",
         "restart",
-        "lost_steps",
         "detection_s",
         "down_s",
         "queued_s",

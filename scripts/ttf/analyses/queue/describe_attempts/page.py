@@ -81,7 +81,9 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         labelled = outcomes.with_columns(part=pl.Series(names))
         shown["outcomes-window"] = PageTable(labelled, _OUTCOMES, attempts.OUTCOMES_WINDOW, "part")
     causes = pl.col("cause").is_in(trace.table("restarts")["cause"].unique(maintain_order=True).head(MOST_CAUSES + 1))
-    restarts = trace.table("restarts").filter(causes)
+    # By cause, the whole of the node and of the job.
+    is_shown = (pl.col("cause") == ALL) | pl.col("phase").is_in(["outage to repair", "end to start"])
+    restarts = trace.table("restarts").filter(causes & is_shown)
     shown["restarts"] = PageTable(restarts, _RESTARTS, attempts.RESTARTS, "cause")
     retries = trace.table("retry_success").filter(causes)
     shown["retry-success"] = PageTable(
