@@ -6,8 +6,8 @@ import pytest
 from study_runs import ROOT
 from ttf.raw.training_logs.event_reader import read_rows
 from ttf.raw.training_logs.profiles import Profiles
-from ttf.records.infra import infra_durations
-from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.records.infra import INFRA_COLUMNS, infra_durations
+from ttf.records.jobs import JOB_COLUMNS, add_blank_columns, conform
 from ttf.records.training_joins import join_jobs, list_records
 from ttf.records.training_runs import find_logs_of_events, name_runs, select_events
 from ttf.stats.training_time import account_run
@@ -82,3 +82,18 @@ def test_causes_and_the_slow_node(planted):
     ((_, before, after),) = [change for time in runs["train-c.log"].attempts for change in time.changes]
     assert after / before == pytest.approx(1.25, rel=0.01)
     assert not [change for name in ("train-a.log", "train-b.log") for t in runs[name].attempts for change in t.changes]
+
+
+def test_the_node_tells_the_cause():
+    """The outage of the failed node near the end is told, and the queue begins when the job is eligible."""
+    row = {"unit_id": "7", "user": "u", "submit_s": 5, "start_s": 100, "end_s": 1_000, "state": "FAILED"}
+    row |= {"cause": "XID 79", "failed_node": "n1", "attempt_id": 0, "gpu_count": 8}
+    durations = add_blank_columns(pl.DataFrame([row]), INFRA_COLUMNS)
+    attempts = pl.DataFrame([{"outcome": "failure", "node_list": ["n1", "n2"], "eligible_s": 60}])
+    outages = [("n1", 1_100, "GPU fell off the bus"), ("n2", 1_000, "other node"), ("n1", 9_000, "later")]
+    outages = pl.DataFrame(outages, ["node", "start_s", "cause"], orient="row")
+    (record,) = list_records(durations, attempts, pl.DataFrame({"job_id": ["7"]}), outages)
+    assert (record["cause"], record["node_event"]) == ("XID 79", "GPU fell off the bus")
+    assert (record["submit"], record["nodes"]) == (60_000_000, ["n1", "n2"])
+    (record,) = list_records(durations, attempts.select("outcome"), pl.DataFrame({"job_id": ["7"]}))
+    assert (record["submit"], record["nodes"], record["node_event"]) == (5_000_000, None, None)

@@ -18,9 +18,11 @@ from ttf.formats.protocol import Source
 from ttf.formats.training_logs.derive import durations
 from ttf.formats.training_logs.read import build_readers
 from ttf.raw.ingest import ingest
+from ttf.raw.node_logs import line_blocks
 from ttf.raw.training_logs.event_reader import read_rows
 from ttf.raw.training_logs.profiles import Profiles
 from ttf.raw.training_logs.recognised_lines import is_training_log
+from ttf.records import training_runs
 from ttf.records.training_runs import Attempt, find_logs_of_events, name_runs, select_events, tabulate_lines
 from ttf.stats.training_time import CLASSES, account_run, find_levels
 from ttf.study.configuration.log_profiles import load_log_profiles
@@ -117,6 +119,17 @@ def test_a_larger_batch_is_not_slower(account):
     assert run.attempts[0].changes == [(181, 5e6, 5.5e6)]
     assert seconds(run) == {"start_up": 10, "productive": 60 + 132 + 600, "slow": 30}
     assert run.attempts[0].expected_us == 792_000_000
+
+
+def test_blocks_change_nothing(account, monkeypatch):
+    lines, _ = launch_megatron(0, 0, 200)
+    lines += [*(step(10_000 + n, n) for n in range(1, 101)), titan(10_200, "Training completed")]
+    whole = account(run=lines)
+    monkeypatch.setattr(line_blocks, "BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(training_runs, "BLOCK_ROWS", 7)
+    in_blocks = account(run=lines)
+    assert [seconds(run) for run in in_blocks] == [seconds(run) for run in whole]
+    assert [run.attempts[0].attempt.steps for run in in_blocks] == [run.attempts[0].attempt.steps for run in whole]
 
 
 def test_noise_has_no_levels():

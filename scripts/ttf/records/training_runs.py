@@ -22,6 +22,8 @@ from ttf.raw.training_logs.event_reader import ALL_LINES, CHOSEN, COUNT, LAST, P
 from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.record_contracts import TRAINING_EVENTS, TRAINING_LOG_LINES
 
+# Rows in memory at once.
+BLOCK_ROWS = 1 << 18
 # Ranks of one launch print their first lines within this time; of one step, within the second.
 LAUNCH_US, COPY_US = 30 * SECOND_US, 2 * SECOND_US
 # A late rank's first line, where the lines name their rank.
@@ -361,10 +363,10 @@ def find_runs(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
 def find_logs_of_events(events: pl.LazyFrame) -> dict[str, list[Attempt]]:
     """Return the attempts of each log by its name. events: TRAINING_EVENTS, read twice in blocks."""
     surveys: dict[str, _Survey] = {}
-    for block in read_blocks(events):
+    for block in read_blocks(events, BLOCK_ROWS):
         for (log,), part in block.group_by("log", maintain_order=True):
             surveys.setdefault(str(log), _Survey()).add(part)
-    rows = (row for block in read_blocks(events) for row in block.iter_rows(named=True))
+    rows = (row for block in read_blocks(events, BLOCK_ROWS) for row in block.iter_rows(named=True))
     logs = {}
     for log, own_rows in itertools.groupby(rows, key=itemgetter("log")):
         survey = surveys[log]
