@@ -1,9 +1,8 @@
 """Where the time of a training run goes: every microsecond between its first and last moment in exactly one class."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import mode
 
 import numpy as np
 
@@ -85,16 +84,15 @@ class _Intervals:
 def account_run(attempts: Sequence[Attempt]) -> RunTime:
     """Return where the time of a run went; its attempts are in the order of their starts."""
     cutoffs = find_cutoffs(attempts)
-    marks = [resolve_marks(attempt) for attempt in attempts]
-    intervals = [_measure_intervals(attempt, mark) for attempt, mark in zip(attempts, marks, strict=True)]
     is_timed = any(attempt.is_timed for attempt in attempts)
+    # Intervals are measured twice: those of a hundred thousand attempts would take half a gigabyte.
+    intervals = (_measure_intervals(attempt, resolve_marks(attempt)) for attempt in attempts)
     references = find_references(intervals) if is_timed else {}
-    sizes = [size for part in intervals for size in part.batch.tolist()]
-    reference = references.get(mode(sizes)) if sizes else None
-    times = []
-    for index, attempt in enumerate(attempts):
-        later = attempts[index + 1] if index + 1 < len(attempts) else None
-        times.append(_account_attempt(attempt, marks[index], intervals[index], cutoffs[index], references, later))
+    times = [
+        _account_attempt(attempt, cutoff, references, later)
+        for attempt, cutoff, later in zip(attempts, cutoffs, [*attempts[1:], None], strict=True)
+    ]
+    reference = next(iter(references.values()), None)
     wall = attempts[-1].end_us - attempts[0].start_us + attempts[0].queued_us
     return RunTime(times, reference, wall, is_timed, _list_reasons(attempts, times, is_timed))
 
@@ -199,34 +197,34 @@ def find_levels(per_step: np.ndarray) -> np.ndarray:
     return segment
 
 
-def find_references(intervals: Sequence[_Intervals]) -> dict[int, float]:
-    """Return the lowest median time of a step that lasts, by batch size; none for fewer than LEAST_INTERVALS."""
-    levels: dict[int, list[tuple[float, int]]] = defaultdict(list)
+def find_references(intervals: Iterable[_Intervals]) -> dict[int, float]:
+    """Return the lowest median time of a step that lasts, by batch size, the most frequent size first.
+
+    Sizes with fewer than LEAST_INTERVALS regular intervals have none.
+    """
+    stretches: dict[int, list[np.ndarray]] = defaultdict(list)
     for part in intervals:
         for number in np.unique(part.segment[part.is_regular]):
             chosen = (part.segment == number) & part.is_regular
-            levels[int(part.batch[chosen][0])].append((float(part.level[chosen][0]), int(chosen.sum())))
+            stretches[int(part.batch[chosen][0])].append(part.time_us[chosen] / part.counts[chosen])
+    totals = {size: sum(map(len, parts)) for size, parts in stretches.items()}
     references = {}
-    for size, counted in levels.items():
-        total = sum(n for _, n in counted)
-        lasting = [level for level, n in counted if n >= max(LEAST_INTERVALS, LEAST_SHARE * total)]
+    for size in sorted(totals, key=lambda size: (-totals[size], size)):
+        least = max(LEAST_INTERVALS, LEAST_SHARE * totals[size])
+        lasting = [float(np.median(part)) for part in stretches[size] if len(part) >= least]
         if lasting:
             references[size] = min(lasting)
-        elif total >= LEAST_INTERVALS:
+        elif totals[size] >= LEAST_INTERVALS:
             # Many short attempts: the median of all of them.
-            parts = [(part.time_us / part.counts)[part.is_regular & (part.batch == size)] for part in intervals]
-            references[size] = float(np.median(np.concatenate(parts)))
+            references[size] = float(np.median(np.concatenate(stretches[size])))
     return references
 
 
 def _account_attempt(
-    attempt: Attempt,
-    marks: np.ndarray,
-    intervals: _Intervals,
-    cutoff: int | None,
-    references: Mapping[int, float],
-    later: Attempt | None,
+    attempt: Attempt, cutoff: int | None, references: Mapping[int, float], later: Attempt | None
 ) -> AttemptTime:
+    marks = resolve_marks(attempt)
+    intervals = _measure_intervals(attempt, marks)
     time_us = dict.fromkeys(CLASSES, 0)
     for index, name in enumerate(MARKED):
         time_us[name] = int((marks[:, 1] - marks[:, 0])[marks[:, 2] == index].sum())

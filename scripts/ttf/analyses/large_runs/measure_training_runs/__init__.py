@@ -186,5 +186,5 @@ ANALYSIS = Analysis(
     charts={"training_time": ["training_time", "training_runs"]},
     main=["training_time"],
     sections=["training_runs"],
-    memory_mb=400,
+    memory_mb=600,
 )
