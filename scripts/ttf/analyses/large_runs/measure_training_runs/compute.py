@@ -52,7 +52,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     causes = TRAINING_CAUSES.frame(summarise_causes(interruptions))
     rows = [describe_run(name, run) for name, run in runs.items()]
     return {
-        "training_time": TRAINING_TIME.frame([row for name, run in runs.items() for row in list_times(name, run)]),
+        "training_time": pl.concat([TRAINING_TIME.frame([]), *(list_times(*item) for item in runs.items())]),
         "training_runs": TRAINING_RUNS.frame(rows),
         "training_interruptions": interruptions,
         "training_causes": causes,
@@ -64,20 +64,24 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     }
 
 
-def list_times(name: str, run: RunTime) -> list[dict]:
-    """Return the rows of TRAINING_TIME of a run: first the whole run, then its attempts."""
+def list_times(name: str, run: RunTime) -> pl.DataFrame:
+    """Return TRAINING_TIME of a run: first the whole run, then its attempts."""
+    reason = "; ".join(run.reasons) or None
     if not run.is_timed:
-        return [{"run": name, "time_class": "unknown", "reason": "; ".join(run.reasons)}]
-    parts: list[tuple[int | None, Mapping[str, int], str]] = [(None, run.time_us, "; ".join(run.reasons))]
-    parts += [(number, time.time_us, "") for number, time in enumerate(run.attempts, 1)]
-    rows = []
-    for attempt, time_us, reason in parts:
-        wall = sum(time_us.values())
-        for label in CLASSES:
-            row = {"run": name, "attempt": attempt, "time_class": label, "seconds": time_us[label] / SECOND_US}
-            row |= {"share": time_us[label] / wall} if wall else {"reason": "the attempt has one moment"}
-            rows.append(row | ({"reason": reason or None} if label == "unknown" and wall else {}))
-    return rows
+        return TRAINING_TIME.frame([{"run": name, "time_class": "unknown", "reason": reason}])
+    parts = [run.time_us, *(time.time_us for time in run.attempts)]
+    wide = pl.DataFrame(parts, dict.fromkeys(CLASSES, pl.Int64)).with_row_index("attempt")
+    wide = wide.with_columns(run=pl.lit(name), wall=pl.sum_horizontal(CLASSES))
+    rows = wide.unpivot(CLASSES, index=["run", "attempt", "wall"], variable_name="time_class", value_name="time_us")
+    has_time, is_run = pl.col("wall") > 0, pl.col("attempt") == 0
+    told = pl.when(is_run & (pl.col("time_class") == "unknown")).then(pl.lit(reason, pl.String))
+    rows = rows.sort("attempt", maintain_order=True).with_columns(
+        attempt=pl.when(~is_run).then("attempt"),
+        seconds=pl.col("time_us") / SECOND_US,
+        share=pl.when(has_time).then(pl.col("time_us") / pl.col("wall")),
+        reason=pl.when(has_time).then(told).otherwise(pl.lit("the attempt has one moment")),
+    )
+    return TRAINING_TIME.conform(rows)
 
 
 def describe_run(name: str, run: RunTime) -> dict:
