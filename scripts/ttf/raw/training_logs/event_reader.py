@@ -191,18 +191,15 @@ class _Reading:
             values |= {"step": (epoch - ("epoch" in has)) * batches + batch}
         for name, (kind, factor) in _SPANS.items():
             if name in has:
-                value = pl.col(name).cast(pl.Float64, strict=False) * factor
-                values |= {"span_us": value.round().cast(pl.Int64, strict=False), "span_kind": pl.lit(kind)}
+                values |= {"span_us": _to_microseconds(name, factor), "span_kind": pl.lit(kind)}
         if "elapsed" in has:
             parts = pl.col("elapsed").str.split(":").list.reverse().cast(pl.List(pl.Int64), strict=False)
             seconds = pl.sum_horizontal(parts.list.get(n, null_on_oob=True) * 60**n for n in range(3))
             values |= {"span_us": seconds * SECOND_US, "span_kind": pl.lit("total")}
         texts = [pl.col(name) for name in ("job", "gpus", "cause") if name in has]
         values |= {"text": pl.coalesce(texts).str.head(MAX_TEXT)} if texts else {}
-        own = [pl.col("time_us")]
-        for name, factor in (("time_ms", 1_000), ("time_s", SECOND_US)):
-            value = pl.col(name).cast(pl.Float64, strict=False) * factor if name in has else None
-            own = own if value is None else [value.round().cast(pl.Int64, strict=False), *own]
+        clocks = {"time_ms": 1_000, "time_s": SECOND_US}
+        own = [*(_to_microseconds(name, factor) for name, factor in clocks.items() if name in has), pl.col("time_us")]
         rows = pl.concat([lines.drop("text"), fields], how="horizontal")
         if "time" in has:
             rows = rows.with_columns(named_us=read_iso_times(rows["time"], self.zone))
@@ -232,6 +229,10 @@ class _Reading:
             text = ", ".join(map(str, self.first_lines.get(code, [])))
             rows.append({"kind": COUNT, "profile": code, "text": text, "step": n, "lines": n * (code == ALL_LINES)})
         return pl.DataFrame([{"line": 0, "profile": COMMON} | row for row in rows if row.get("step") != 0], ROW_SCHEMA)
+
+
+def _to_microseconds(name: str, factor: int) -> pl.Expr:
+    return (pl.col(name).cast(pl.Float64, strict=False) * factor).round().cast(pl.Int64, strict=False)
 
 
 def number_lines(block: Block) -> pl.DataFrame:
