@@ -83,7 +83,7 @@ TRAINING_INTERRUPTIONS = table(
     down_s=seconds(
         "Down", "From its end to the next start, without the queue.", "no attempt follows, or no line tells its end"
     ),
-    queued_s=seconds("Queued", "In the queue before the next start.", "no job of the scheduler is known"),
+    queued_s=seconds("Queue", "In the queue before the next start.", "no job of the scheduler is known"),
     restart_s=seconds("Restart", "Start-up and restore of the next attempt.", "no attempt follows"),
     recovery_s=seconds(
         "To new progress", "From the last step to the first step of a later attempt.", "no step follows"
