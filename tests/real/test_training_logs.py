@@ -2,12 +2,13 @@
 
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 from study_runs import ROOT
 from ttf.raw.training_logs.event_reader import read_rows
 from ttf.raw.training_logs.profiles import Profiles
 from ttf.raw.training_logs.recognised_lines import is_training_log
-from ttf.records.training_runs import find_logs_of_events, name_runs, tabulate_lines
+from ttf.records.training_runs import find_logs_of_events, name_runs, select_events, tabulate_lines
 from ttf.stats.training_time import account_run
 from ttf.study.configuration.log_profiles import load_log_profiles
 
@@ -23,11 +24,11 @@ def read(shared_data):
         if not files:
             pytest.skip(f"slice {number} is not among the training logs")
         assert is_training_log(files[0].read_bytes()[: 1 << 16])
-        rows = read_rows(files[0], PROFILES, "UTC")
+        rows = pl.concat(read_rows(files[0], PROFILES, "UTC")).lazy()
         lines = tabulate_lines(rows).filter(code="lines")["rows"][0]
         texts = files[0].read_bytes().replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         assert lines == sum(bool(text.strip()) for text in texts)
-        accounts = [account_run(attempts) for attempts in name_runs(find_logs_of_events(rows)).values()]
+        accounts = [account_run(attempts) for attempts in name_runs(find_logs_of_events(select_events(rows))).values()]
         for account in accounts:
             assert sum(account.time_us.values()) == account.wall_us
             assert min(account.time_us.values()) >= 0
@@ -69,7 +70,7 @@ def test_a_new_run_after_a_normal_end_loses_nothing(read):
 
 def test_epochs_are_done_again_without_a_clock(read):
     (run,) = read(2)
-    assert [attempt.steps for attempt in run.attempts] == [[266, 267], [250, 251, 252]]
+    assert [[*attempt.steps] for attempt in run.attempts] == [[266, 267], [250, 251, 252]]
     assert run.seconds["lost"] == pytest.approx(2_124.218 + 2_163.881)
     assert run.seconds["productive"] == pytest.approx(2_236.399 + 2_201.166 + 2_251.668)
 
@@ -111,11 +112,14 @@ def test_goodput_events(read):
     assert sum(gaps) == pytest.approx(2_185.001, abs=6)
 
 
-def test_the_published_goodput_of_112_nodes(read, shared_data):
-    files = sorted((shared_data / "training-logs").glob("**/event_log.log"))
-    if not files:
-        pytest.skip("the whole event log of google's resiliency library is not among the training logs")
-    logs = find_logs_of_events(read_rows(files[0], PROFILES, "UTC"))
+def test_the_published_goodput_of_112_nodes():
+    """Google publishes 43.43365 % for this run of 112 nodes, at 8 s a step.
+
+    The fixture has the events of rank 0 and of checkpoints, and the last event, of event_log.log in
+    AI-Hypercomputer/resiliency (Apache-2.0, commit ef69c853); all 7,798 events give the same.
+    """
+    file = ROOT / "tests" / "fixtures" / "training_logs" / "goodput_events_112_nodes.jsonl"
+    logs = find_logs_of_events(select_events(pl.concat(read_rows(file, PROFILES, "UTC")).lazy()))
     (account,) = (account_run(attempts) for attempts in name_runs(logs).values())
     assert sum(time.kept_steps for time in account.attempts) * 8 / (account.wall_us / 1e6) == pytest.approx(0.4343365)
 
@@ -152,7 +156,7 @@ def test_without_any_time_nothing_is_known(read):
 def test_bars_of_progress_of_four_nodes(read):
     (run,) = read(11)
     assert len(run.attempts) == 1
-    assert run.attempts[0].steps == [*range(1, 17)]
+    assert [*run.attempts[0].steps] == [*range(1, 17)]
     assert run.attempts[0].ends_well
     assert run.wall_s == pytest.approx(919.064)
     assert "slow" not in run.seconds
@@ -160,8 +164,8 @@ def test_bars_of_progress_of_four_nodes(read):
 
 def test_eight_ranks_without_a_label_and_a_signal(read):
     (run,) = read(12)
-    assert run.attempts[0].steps == [20, 40, 60, 80, 100]
-    assert run.attempts[0].was_signalled
+    assert [*run.attempts[0].steps] == [20, 40, 60, 80, 100]
+    assert run.attempts[0].error[1] in ("SIGINT", "KeyboardInterrupt", "2 death signal")
     assert run.seconds["detection"] == pytest.approx(10.238, abs=0.02)
 
 

@@ -20,6 +20,7 @@ from ttf.analyses.queue.describe_attempts.delays import (
 from ttf.display.charts.figure import Study
 from ttf.engine import exact_sums
 from ttf.records.clusters import add_clusters, level_names
+from ttf.records.infra import INFRA_COLUMNS
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import JOB_COLUMNS, conform
 
@@ -209,6 +210,8 @@ def test_blocks_of_any_size_give_the_same(tmp_path_factory, rows, size):
     files = {"jobs": folder / "jobs.parquet", "attempts": folder / "attempts.parquet"}
     add_clusters(jobs).write_parquet(files["jobs"])
     attempts.write_parquet(files["attempts"])
+    files["durations_infra"] = folder / "durations_infra.parquet"
+    pl.DataFrame(schema=INFRA_COLUMNS).write_parquet(files["durations_infra"])
     whole = tables_of(jobs, attempts, window=(10, 30))
     tables = compute(Inputs(files, {}, {"window": [10, 30]}), size)
     for name, table in whole.items():

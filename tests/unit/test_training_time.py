@@ -8,16 +8,22 @@ import pytest
 from format_tables import raw_schemas, scan_tables
 from study_runs import ROOT
 from ttf.analyses.large_runs.measure_training_runs import TRAINING_SUMMARY
-from ttf.analyses.large_runs.measure_training_runs.compute import jackknife_ratio
+from ttf.analyses.large_runs.measure_training_runs.compute import (
+    jackknife_ratio,
+    name_restart,
+    summarise_runs,
+)
 from ttf.analyses.large_runs.plan_ettr.compute import replace_habits
 from ttf.formats.protocol import Source
 from ttf.formats.training_logs.derive import durations
 from ttf.formats.training_logs.read import build_readers
 from ttf.raw.ingest import ingest
+from ttf.raw.node_logs import line_blocks
 from ttf.raw.training_logs.event_reader import read_rows
 from ttf.raw.training_logs.profiles import Profiles
 from ttf.raw.training_logs.recognised_lines import is_training_log
-from ttf.records.training_runs import find_logs_of_events, name_runs, select_events, tabulate_lines
+from ttf.records import training_runs
+from ttf.records.training_runs import Attempt, find_logs_of_events, name_runs, select_events, tabulate_lines
 from ttf.stats.training_time import CLASSES, account_run, find_levels
 from ttf.study.configuration.log_profiles import load_log_profiles
 from ttf.study.recognition.recognise import recognise
@@ -54,8 +60,8 @@ def account(tmp_path):
         for name, lines in logs.items():
             path = tmp_path / f"{name}.log"
             path.write_bytes(lines if isinstance(lines, bytes) else "\n".join(lines).encode() + b"\n")
-            rows.append(read_rows(path, PROFILES, "UTC"))
-        table = pl.concat(rows)
+            rows += read_rows(path, PROFILES, "UTC")
+        table = pl.concat(rows).lazy()
         runs = {name: account_run(run) for name, run in name_runs(find_logs_of_events(select_events(table))).items()}
         for run in runs.values():
             assert sum(run.time_us.values()) == run.wall_us
@@ -97,6 +103,33 @@ def test_a_hang_is_stalled_and_a_lasting_change_is_slow(account):
     assert seconds(run) == {"start_up": 10, "productive": 120, "stalled": 300, "slow": 3.6, "shutdown": 2}
     (change,) = run.attempts[0].changes
     assert change[0] == 61
+
+
+def test_a_larger_batch_is_not_slower(account):
+    """The batch grows twice; within the largest one a step takes longer for good from step 181 on."""
+    batches = [16] * 60 + [64] * 60 + [256] * 120
+    times = [1.0] * 60 + [2.2] * 60 + [5.0] * 60 + [5.5] * 60
+    samples, ends = np.cumsum(batches), 10 + np.cumsum(times)
+    lines = [f"[{stamp(0)}] [before the start of training step] datetime: {stamp(0)[:19]}"]
+    lines += [
+        f"[{stamp(end)}] iteration {n}/ 240 | consumed samples: {used} | elapsed time per iteration (s): {time} |"
+        for n, (end, used, time) in enumerate(zip(ends, samples, times, strict=True), 1)
+    ]
+    (run,) = account(run=lines)
+    assert run.attempts[0].changes == [(181, 5e6, 5.5e6)]
+    assert seconds(run) == {"start_up": 10, "productive": 60 + 132 + 600, "slow": 30}
+    assert run.attempts[0].expected_us == 792_000_000
+
+
+def test_blocks_change_nothing(account, monkeypatch):
+    lines, _ = launch_megatron(0, 0, 200)
+    lines += [*(step(10_000 + n, n) for n in range(1, 101)), titan(10_200, "Training completed")]
+    whole = account(run=lines)
+    monkeypatch.setattr(line_blocks, "BLOCK_BYTES", 1_000)
+    monkeypatch.setattr(training_runs, "BLOCK_ROWS", 7)
+    in_blocks = account(run=lines)
+    assert [seconds(run) for run in in_blocks] == [seconds(run) for run in whole]
+    assert [run.attempts[0].attempt.steps for run in in_blocks] == [run.attempts[0].attempt.steps for run in whole]
 
 
 def test_noise_has_no_levels():
@@ -254,8 +287,8 @@ def test_an_own_profile_is_tried_first(tmp_path):
     assert next(iter(profiles["profiles"])) == "mine"
     log = tmp_path / "x.log"
     log.write_text("".join(f"did {n} in 2.5\n" for n in range(1, 31)))
-    rows = read_rows(log, Profiles.from_options(profiles), "UTC")
-    (run,) = name_runs(find_logs_of_events(rows)).values()
+    rows = pl.concat(read_rows(log, Profiles.from_options(profiles), "UTC")).lazy()
+    (run,) = name_runs(find_logs_of_events(select_events(rows))).values()
     assert account_run(run).time_us == dict.fromkeys(CLASSES, 0) | {"productive": 75_000_000}
 
 
@@ -279,7 +312,75 @@ def test_the_jackknife_is_that_of_a_mean_for_equal_wholes():
     low, high = jackknife_ratio(parts, np.full(4, 10.0))
     margin = 3.182446 * parts.std(ddof=1) / 2 / 10
     assert (low, high) == pytest.approx((0.275 - margin, 0.275 + margin), abs=1e-6)
+    assert jackknife_ratio(np.array([*parts, 0.0]), np.array([10.0] * 4 + [0])) == pytest.approx((low, high))
+    assert jackknife_ratio(10 * parts, np.full(4, 10.0))[1] == pytest.approx(10 * high)
     assert jackknife_ratio(parts[:3], np.full(3, 10.0)) is None
+
+
+def write_launches(launches):
+    """Return the lines of launches of 20 steps, with a save of `save` s and a start of `start` s each; all fail."""
+    lines, second = [], 0
+    for number, (start, save) in enumerate(launches):
+        lines.append(titan(second, "Starting job: x"))
+        second += start
+        for _ in range(20) if start else ():
+            second += 1
+            lines.append(step(second, len(lines) + 20 * number))
+        lines.append(titan(second, "Saving the checkpoint."))
+        second += save
+        lines.append(titan(second, f"Finished saving the checkpoint in {save:.2f} seconds."))
+        lines.append("CUDA error: x")
+        second += 60
+    return lines
+
+
+def summarise(runs):
+    return summarise_runs({f"run{number}": run for number, run in enumerate(runs)})
+
+
+def test_intervals_by_run_and_by_cycle(account):
+    runs = account(
+        **{f"run-{name}": write_launches([(30, save)] * 2) for name, save in zip("abcd", (4, 5, 6, 9), strict=True)}
+    )
+    row = summarise(runs)
+    assert (row["clusters"], row["cluster_by"]) == (4, "run")
+    assert row["checkpoint_write_s"] == pytest.approx(6)
+    margin = 3.182446 * np.std([4, 5, 6, 9], ddof=1) / 2
+    assert row["checkpoint_write_s_ci_low_clustered"] == pytest.approx(6 - margin, abs=1e-6)
+    assert row["checkpoint_write_s_ci_high_clustered"] == pytest.approx(6 + margin, abs=1e-6)
+    # Twelve launches of one run; the third one does no step, so it belongs to the cycle of the second.
+    launches = [(30, 4), (30, 5)] * 6
+    launches[2] = (0, 4)
+    row = summarise(account(run=write_launches(launches)))
+    assert (row["clusters"], row["cluster_by"]) == (11, "cycle")
+    assert row["checkpoint_write_s_ci_low_clustered"] < 4.5 < row["checkpoint_write_s_ci_high_clustered"]
+    row = summarise(account(run=write_launches(launches[:5])))
+    assert "checkpoint_write_s_ci_low_clustered" not in row
+    assert "no interval" in row["reason"]
+
+
+def test_kinds_of_restarts():
+    def attempt(job=None, *nodes):
+        record = {"job_id": job, "nodes": list(nodes), "state": "FAILED", "end": 1, "cause": None} if job else {}
+        return Attempt(0, record=record)
+
+    first = attempt("1", "n1", "n2")
+    laters = [attempt("1", "n2", "n1"), attempt("1", "n1", "n3"), attempt("2", "n4"), attempt("2"), attempt()]
+    names = [name_restart(first, later) for later in laters]
+    assert names[:3] == ["requeue, same nodes", "requeue, other nodes", "resubmission, other nodes"]
+    assert names[3:] == ["resubmission", "within the job"]
+    assert name_restart(attempt(), first) is None
+
+
+def test_a_node_names_the_cause():
+    """The code of a node's log or event counts before the state, and this before the words of the log."""
+    ended = {"end": 1, "cause": "XID 79", "state": "FAILED"}
+    attempt = Attempt(0, error=(0, "Traceback", 0), record=ended)
+    assert attempt.cause == "XID 79"
+    attempt.record = ended | {"cause": None}
+    assert attempt.cause == "Traceback"
+    attempt.record = ended | {"cause": "NODE_FAIL", "state": "NODE_FAIL"}
+    assert attempt.cause == "NODE_FAIL"
 
 
 @pytest.fixture

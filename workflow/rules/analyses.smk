@@ -387,6 +387,8 @@ rule measure_training_runs:
         training_events="results/{trace}/training_events.parquet",
         attempts=optional_input("results/{trace}/attempts.parquet"),
         jobs=optional_input("results/{trace}/jobs.parquet"),
+        durations_infra=optional_input("results/{trace}/durations_infra.parquet"),
+        outages=optional_input("results/{trace}/outages.parquet"),
     output:
         training_time=table("results/{trace}/tables/training_time.csv", "Large runs, planner"),
         training_runs=table("results/{trace}/tables/training_runs.csv", "Large runs, planner"),
@@ -687,6 +689,8 @@ rule describe_attempts:
         unpack(get_size_unit),
         jobs="results/{trace}/jobs.parquet",
         attempts="results/{trace}/attempts.parquet",
+        durations_infra="results/{trace}/durations_infra.parquet",
+        outages=optional_input("results/{trace}/outages.parquet"),
     output:
         delays=table("results/{trace}/tables/delays.csv", "Queue and utilisation"),
         delay_by_nodes=table("results/{trace}/tables/delay_by_nodes.csv", "Queue and utilisation"),
@@ -695,6 +699,8 @@ rule describe_attempts:
         runtime_to_failure=table("results/{trace}/tables/runtime_to_failure.csv", "Queue and utilisation"),
         failed_attempts=table("results/{trace}/tables/failed_attempts.csv", "Queue and utilisation"),
         outcomes_window=table("results/{trace}/tables/outcomes_window.csv", "Queue and utilisation"),
+        restarts=table("results/{trace}/tables/restarts.csv", "Queue and utilisation"),
+        retry_success=table("results/{trace}/tables/retry_success.csv", "Queue and utilisation"),
     log:
         "logs/{trace}/describe_attempts.log",
     benchmark:

@@ -293,6 +293,7 @@ TRAINING_EVENTS = parquet(
     ),
     step=count("Step", "Number of the step.", blank=_NOT_TOLD),
     total=count("Last step", "Last step that is planned.", blank=_NOT_TOLD),
+    samples=count("Samples", "Samples used up to the step.", blank=_NOT_TOLD),
     span_us=count("Duration", "A duration that the line names.", blank=_NOT_TOLD, unit="us"),
     span_kind=words("Duration of", "mean, interval, one or total time of steps, or own: of the event.", _NOT_TOLD),
     rank=count("Rank", "Rank of the process.", blank=_NOT_TOLD),

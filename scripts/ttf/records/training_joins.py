@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from ttf.raw.training_logs.line_clocks import SECOND_US
+from ttf.records.infra import pair_near_events
+from ttf.records.jobs import DataType, add_blank_columns
 from ttf.records.training_runs import Attempt
 
 # A log may begin before the start of its job, and end after its end, by the clocks of two machines.
@@ -21,13 +23,13 @@ class Join:
     unjoined: list[dict] = field(default_factory=list)
 
 
-def join_jobs(logs: Mapping[str, Sequence[Attempt]], attempts: pl.DataFrame, jobs: pl.DataFrame) -> Join:
-    """Give the attempts in logs the state, times and GPUs of the attempts of jobs, and count how they were joined.
+def join_jobs(logs: Mapping[str, Sequence[Attempt]], records: Sequence[dict]) -> Join:
+    """Give the attempts in logs the times and GPUs of the attempts of jobs, and count how they were joined.
 
-    logs: name of a log -> its attempts. If a log, or its name, has the id of a job, its attempts are those of the job
-    at that time. Otherwise they are of the only job with attempts that contain all of them.
+    logs: name of a log -> its attempts. records: `list_records`. If a log, or its name, has the id of a job, its
+    attempts are those of the job at that time. Otherwise they are of the only job with attempts that contain all of
+    them.
     """
-    records = _list_records(attempts, jobs)
     by_job: dict[str, list[dict]] = {}
     for record in records:
         by_job.setdefault(record["job_id"], []).append(record)
@@ -80,28 +82,37 @@ def _find_record(attempt: Attempt, records: Sequence[dict]) -> dict | None:
     return max(near, key=overlap, default=None)
 
 
-def _list_records(attempts: pl.DataFrame, jobs: pl.DataFrame) -> list[dict]:
-    """Return a row per attempt of a job that has started: its times in microseconds, state, GPUs and queue."""
-    columns = {name: name if name in jobs.columns else None for name in ("user", "submit_s", "job_id_shown")}
-    owners = jobs.select("job_id", **{name: pl.col(name) if name in jobs.columns else pl.lit(None) for name in columns})
-    rows = attempts.with_row_index("row").filter(pl.col("start_s").is_not_null())
-    state = [name for name in ("status_raw", "state", "state_raw") if name in rows.columns]
+def list_records(
+    durations: pl.DataFrame, attempts: pl.DataFrame, jobs: pl.DataFrame, outages: pl.DataFrame | None = None
+) -> list[dict]:
+    """Return a row per attempt of a job that has started: its times in microseconds, state, nodes and cause.
+
+    durations: durations_infra; its cause is the code of an error in a node's log or of a health event, else the state.
+    attempts: their outcome, node_list and eligible_s. jobs: job_id_shown. outages: node_event is the cause of the first
+    one of the failed node near the end of the attempt.
+    """
+    columns: dict[str, DataType] = {"outcome": pl.String, "node_list": pl.List(pl.String), "eligible_s": pl.Int64}
+    extra = add_blank_columns(attempts, columns).select(*columns).with_row_index("row").cast({"row": pl.Int64})
+    shown = jobs.select("job_id", shown="job_id_shown" if "job_id_shown" in jobs.columns else "job_id")
+    rows = durations.rename({"unit_id": "job_id", "attempt_id": "row"}).cast({"row": pl.Int64})
+    rows = rows.join(extra, on="row", how="left", maintain_order="left")
+    rows = rows.join(shown.unique("job_id"), on="job_id", how="left", maintain_order="left")
+    # Slurm may hold a requeued job before it may start.
+    queued_from_s = pl.coalesce("eligible_s", "submit_s")
+    times = {"start": pl.col("start_s"), "end": pl.col("end_s"), "submit": queued_from_s}
     rows = rows.select(
-        "row",
-        "job_id",
-        "start_s",
-        "end_s",
-        "outcome",
-        gpus=pl.col("gpu_milli") // 1000,
-        state=pl.coalesce(*state, "outcome") if state else pl.col("outcome"),
-        previous_s=pl.col("end_s").shift(1).over("job_id"),
-        queued_from_s=pl.col("submit_s") if "submit_s" in rows.columns else pl.lit(None, pl.Int64),
+        *("job_id", "row", "shown", "user", "start_s", "end_s", "cause", "failed_node"),
+        nodes="node_list",
+        gpus="gpu_count",
+        state=pl.coalesce("state", "outcome"),
+        **{name: time * SECOND_US for name, time in times.items()},
     )
-    rows = rows.join(owners, on="job_id", how="left", maintain_order="left")
-    # A requeued attempt waits from the end of the one before it, unless its own wait is recorded.
-    rows = rows.with_columns(submit_s=pl.coalesce("queued_from_s", "previous_s", "submit_s"), shown="job_id_shown")
-    times = {name: pl.col(f"{name}_s") * SECOND_US for name in ("start", "end", "submit")}
-    return rows.select("row", "job_id", "shown", "user", "state", "outcome", "gpus", **times).to_dicts()
+    if outages is None:
+        return rows.with_columns(node_event=pl.lit(None)).to_dicts()
+    failed = rows.drop_nulls("failed_node").select(run="row", end_s="end_s", node_list=pl.concat_list("failed_node"))
+    near = pair_near_events(failed, outages.drop_nulls("node").select("node", "cause", time_s="start_s"))
+    first = near.sort("run", "time_s", "cause").unique("run", keep="first").select(row="run", node_event="cause")
+    return rows.join(first, on="row", how="left", maintain_order="left").to_dicts()
 
 
 def _contains(record: Mapping, attempt: Attempt) -> bool:
@@ -112,10 +123,9 @@ def _contains(record: Mapping, attempt: Attempt) -> bool:
 
 
 def _apply(attempt: Attempt, record: Mapping) -> None:
-    attempt.job, attempt.gpus, attempt.has_records = record["job_id"], record["gpus"] or attempt.gpus, True
+    attempt.job, attempt.gpus, attempt.record = record["job_id"], record["gpus"] or attempt.gpus, record
     # A step before the start of the job shows that two clocks differ.
     is_before = bool(attempt.times_us) and attempt.times_us[0] < record["start"]
     attempt.start_us = min(attempt.start_us, record["start"]) if is_before else record["start"]
     attempt.queued_us = max(0, record["start"] - record["submit"]) if record["submit"] is not None else 0
-    if record["end"] is not None:
-        attempt.end_us, attempt.state = max(attempt.end_us, record["end"]), record["state"]
+    attempt.end_us = max(attempt.end_us, record["end"] or 0)

@@ -6,24 +6,33 @@ begins where an attempt repeats steps of one that had ended well. Times are in m
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import mode
+from functools import partial
+from operator import itemgetter
 
+import numpy as np
 import polars as pl
 
-from ttf.raw.training_logs.event_reader import ALL_LINES, COUNT, LAST
+from ttf.engine.storage.tables import read_blocks
+from ttf.raw.training_logs.event_reader import ALL_LINES, CHOSEN, COUNT, LAST, PROGRESS
 from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.record_contracts import TRAINING_EVENTS, TRAINING_LOG_LINES
 
+# Rows in memory at once.
+BLOCK_ROWS = 1 << 18
 # Ranks of one launch print their first lines within this time; of one step, within the second.
 LAUNCH_US, COPY_US = 30 * SECOND_US, 2 * SECOND_US
 # A late rank's first line, where the lines name their rank.
 RANK_US = 600 * SECOND_US
 # A clock that goes back by more was set; less is the order of lines of several processes.
 JUMP_US = 30 * SECOND_US
+# Kind of a line that begins a mark -> the class of its time; kind that ends one -> the kind that begins it.
 BEGINS = {"load": "restore", "save": "checkpoint", "evaluation": "evaluation"}
-ENDS = {"loaded": "restore", "saved": "checkpoint", "evaluated": "evaluation"}
+ENDS = {"loaded": "load", "saved": "save", "evaluated": "evaluation"}
 
 
 @dataclass
@@ -31,38 +40,43 @@ class Attempt:
     """A launch of a training run.
 
     start_us, end_us: its first and last line, or what the scheduler says. steps, times_us: the steps of its lines, and
-    the times at which they ended. counts: how many steps each line stands for. marks: (start, end, class) of loads,
-    saves and evaluations. resumed: the step that it continues from, None if unknown. error: (time,
-    cause, how long before that it hung). line, log: its first line. framework: the profile that read its steps.
-    ends_well: training ended as planned. is_timed: a clock or times of steps are known.
+    the times at which they ended. counts: how many steps each line stands for. samples: used up to each line, 0 if
+    unknown. marks: (start, end, class) of loads, saves and evaluations. resumed: the step that it continues from, None
+    if unknown. error: (time, cause, how long before that it hung). log: where it is. framework: the profile
+    that read its steps. is_timed: a clock or times of steps are known. record: the attempt of a job that it belongs to
+    (ttf.records.training_joins), empty if none is known.
     """
 
     start_us: int
-    line: int = 0
     log: str = ""
     framework: str = ""
     end_us: int = 0
     interval: int = 1
     total: int | None = None
     resumed: int | None = None
-    steps: list[int] = field(default_factory=list)
-    times_us: list[int] = field(default_factory=list)
-    counts: list[int] = field(default_factory=list)
+    # A list takes five times the memory.
+    steps: array = field(default_factory=partial(array, "q"))
+    times_us: array = field(default_factory=partial(array, "q"))
+    counts: array = field(default_factory=partial(array, "q"))
+    samples: array = field(default_factory=partial(array, "q"))
     marks: list[tuple[int, int, str]] = field(default_factory=list)
     saves: list[int] = field(default_factory=list)
     ranks: set[int | None] = field(default_factory=set)
     error: tuple[int, str, int] | None = None
-    was_signalled: bool = False
     has_end: bool = False
     has_clock: bool = False
     is_timed: bool = False
     clock_went_back: int = 0
     started_us: int | None = None
     job: str | None = None
-    state: str | None = None
     queued_us: int = 0
     gpus: int | None = None
-    has_records: bool = False
+    record: Mapping = field(default_factory=dict)
+
+    @property
+    def state(self) -> str | None:
+        """Return the scheduler's state of an attempt that has ended."""
+        return self.record["state"] if self.record and self.record["end"] is not None else None
 
     @property
     def ends_well(self) -> bool:
@@ -73,13 +87,19 @@ class Attempt:
     @property
     def has_failed(self) -> bool:
         """Return whether the scheduler's state says that the attempt did not end as planned."""
-        return self.state is not None and self.state not in ("COMPLETED", "success", "RUNNING", "running")
+        return self.state not in (None, "COMPLETED", "success", "RUNNING", "running")
 
     @property
     def cause(self) -> str | None:
-        """Return the cause of its end: a state other than a plain failure, else the first error in the log."""
-        by_log = self.error[1] if self.error else None
+        """Return the cause of its end.
+
+        It is the code of a node's log or event; else a state other than a plain failure; else the first error in the
+        log.
+        """
         state = self.state if self.has_failed else None
+        if state and self.record["cause"] not in (None, state):
+            return self.record["cause"]
+        by_log = self.error[1] if self.error else None
         return by_log or state if state in (None, "FAILED", "failure", "CANCELLED", "cancelled") else state
 
     @property
@@ -90,38 +110,50 @@ class Attempt:
         return max(0, self.steps[0] - self.interval) if self.steps else None
 
 
-def find_log_interval(steps: Sequence[int]) -> int:
-    """Return the usual number of steps between two lines of steps."""
-    gaps = [after - before for before, after in itertools.pairwise(steps) if after > before]
-    return mode(gaps) if gaps else 1
+@dataclass
+class _Survey:
+    """What the steps of a log have in common: gaps: number of steps between two lines -> how often."""
+
+    gaps: Counter[int] = field(default_factory=Counter)
+    last_step: int | None = None
+    framework: str = ""
+    has_clock: bool = False
+
+    @property
+    def log_interval(self) -> int:
+        """Return the usual number of steps between two lines of steps."""
+        return self.gaps.most_common(1)[0][0] if self.gaps else 1
+
+    @property
+    def unit(self) -> int:
+        """Return the size of a step in the numbers of the log: MLPerf counts samples or tokens."""
+        return self.log_interval if self.framework == "mllog" else 1
+
+    def add(self, events: pl.DataFrame) -> None:
+        steps = events.filter(kind="step")
+        self.has_clock |= events["time_us"].count() > 0
+        if steps.height:
+            self.framework = self.framework or steps["profile"][0]
+            numbers = steps["step"].to_numpy()
+            gaps = np.diff(numbers if self.last_step is None else np.concatenate(([self.last_step], numbers)))
+            self.gaps.update(gaps[gaps > 0].tolist())
+            self.last_step = int(numbers[-1])
 
 
-def find_attempts(events: pl.DataFrame, log: str = "") -> list[Attempt]:
-    """Return the attempts in the events of one log (EVENT_SCHEMA of its reader), in the order of its lines."""
-    steps = events.filter(kind="step")["step"].to_list()
-    interval = find_log_interval(steps)
-    if (events["profile"] == "mllog").any() and all(step % interval == 0 for step in steps):
-        # MLPerf counts samples or tokens.
-        events = events.with_columns(step=pl.when(pl.col("kind") == "step").then(pl.col("step") // interval))
-        interval = 1
-    profiles = events.filter(kind="step")["profile"]
-    splitter = _Splitter(interval, log, profiles[0] if len(profiles) else "")
-    for event in _place_in_time(events, interval):
-        splitter.add(event)
-    return splitter.finish()
-
-
-def _place_in_time(events: pl.DataFrame, interval: int) -> Iterator[dict]:
+def _place_in_time(rows: Iterable[dict], survey: _Survey) -> Iterator[dict]:
     """Yield the events with t, a time that never goes back, and took: the time since the event before by its line.
 
     Where a line has no clock, the times of steps are added up after the last clock; before the first clock they are
     subtracted. is_clock: the line has a clock. jump: by how much the clock went back before it.
     """
+    interval = survey.log_interval // survey.unit
     last_total: dict[str, int] = {}
     last_step, t, clock, shift = None, 0, None, 0
     # What came before the first clock is placed before it.
     early: list[dict] = []
-    for row in _drop_bar_copies(events):
+    for row in _drop_bar_copies(rows):
+        if row["kind"] == "step":
+            row["step"] //= survey.unit
         is_copy = row["kind"] == "step" and row["step"] == last_step
         row["took"] = 0 if is_copy else _find_span(row, last_step, last_total, interval)
         row["jump"], row["is_clock"] = 0, row["time_us"] is not None
@@ -141,18 +173,16 @@ def _place_in_time(events: pl.DataFrame, interval: int) -> Iterator[dict]:
             if row["before_us"] is not None and clock is not None:
                 t = max(t, row["before_us"] + shift)
         row["t"] = t
-        if clock is None:
+        if clock is None and survey.has_clock:
             early.append(row)
         else:
             yield row
-    if clock is None:
-        yield from early
 
 
-def _drop_bar_copies(events: pl.DataFrame) -> Iterator[dict]:
+def _drop_bar_copies(rows: Iterable[dict]) -> Iterator[dict]:
     """Yield the rows without those of a bar of progress that another rank has printed since the last launch."""
     total_by_step = dict[int, int]()
-    for row in events.iter_rows(named=True):
+    for row in rows:
         if row["kind"] in ("launch", "start"):
             total_by_step = {}
         if row["span_kind"] == "total" and row["time_us"] is None and row["span_us"] is not None:
@@ -186,7 +216,6 @@ class _Splitter:
         self.interval, self.log, self.framework = interval, log, framework
         self.attempts: list[Attempt] = []
         self.open: dict[str, int] = {}
-        self.time_by_step: dict[int, int] = {}
         self.last_us = 0
         self.job: str | None = None
         self.awaits_clock = False
@@ -204,6 +233,8 @@ class _Splitter:
             # The launch has no clock: what lies before its first clock may be anything.
             attempt.start_us += max(0, t - self.last_us) if event["is_clock"] else 0
             self.awaits_clock = False
+        if kind in ("load", "loaded") and event["step"] is not None and not attempt.steps:
+            attempt.resumed = event["step"]
         if kind in ("launch", "start"):
             attempt.ranks.add(event["rank"])
         attempt.clock_went_back += event["jump"] > 0
@@ -213,17 +244,14 @@ class _Splitter:
             self.add_step(event, attempt)
         elif kind in BEGINS:
             self.open.setdefault(kind, t)
-            self.add_resumed(event, attempt)
         elif kind in ENDS:
             self.add_end(event, attempt)
-            self.add_resumed(event, attempt)
         elif kind == "start":
             attempt.started_us = t
             attempt.resumed = event["step"] - 1 if event["step"] is not None else attempt.resumed
         elif kind == "end":
             attempt.has_end, attempt.error = True, None
         elif kind in ("error", "signal"):
-            attempt.was_signalled |= kind == "signal"
             hang = event["span_us"] or 0
             # The first line after the last step names the cause; a traceback alone says less than what follows it.
             if attempt.error is None or attempt.error[1] == "Traceback":
@@ -249,7 +277,7 @@ class _Splitter:
             if event["rank"] is not None and event["rank"] not in attempt.ranks and not attempt.steps:
                 return t - attempt.start_us > RANK_US
             is_near = not event["is_clock"] or t - attempt.start_us <= LAUNCH_US
-            return has_progress or bool(self.open) or (attempt.started_us is not None and not is_near) or not is_near
+            return has_progress or bool(self.open) or not is_near
         if kind == "start":
             if attempt.steps:
                 return True
@@ -262,7 +290,8 @@ class _Splitter:
         """Return whether another rank printed the step, or the lines of two ranks changed places."""
         step, t = event["step"], event["t"]
         if event["is_clock"]:
-            return t - self.time_by_step.get(step, attempt.times_us[-1]) <= COPY_US
+            index = bisect_left(attempt.steps, step)
+            return t - attempt.times_us[index if attempt.steps[index] == step else -1] <= COPY_US
         return attempt.steps[-1] - step < 2 * self.interval
 
     def begin(self, event: dict) -> Attempt:
@@ -271,9 +300,9 @@ class _Splitter:
             before.end_us = max(before.end_us, min(event["t"], event["before_us"] + event["t"] - event["time_us"]))
         self.close()
         start = event["t"] - (event["took"] if not event["is_clock"] or event["kind"] == "launch" else 0)
-        attempt = Attempt(start, event["line"], self.log, self.framework, event["t"], self.interval)
+        attempt = Attempt(start, self.log, self.framework, event["t"], self.interval)
         self.attempts.append(attempt)
-        self.open, self.time_by_step = {}, {}
+        self.open = {}
         self.awaits_clock = before is not None and before.has_clock and not event["is_clock"] and not event["took"]
         if event["kind"] == "launch":
             self.job = None
@@ -289,25 +318,21 @@ class _Splitter:
         attempt.counts.append(max(1, min(count, self.interval) if is_part or not attempt.steps else count))
         attempt.steps.append(step)
         attempt.times_us.append(t)
+        attempt.samples.append(event["samples"] or 0)
         # A step says that what came before it is over; an asynchronous save does not block.
         self.open = {}
         attempt.total = event["total"] if event["total"] is not None else attempt.total
-        attempt.has_end, attempt.error, attempt.was_signalled = False, None, False
-        self.time_by_step[step] = t
-
-    def add_resumed(self, event: dict, attempt: Attempt) -> None:
-        if event["kind"] in ("load", "loaded") and event["step"] is not None and not attempt.steps:
-            attempt.resumed = event["step"]
+        attempt.has_end, attempt.error = False, None
 
     def add_end(self, event: dict, attempt: Attempt) -> None:
         kind, t, span = event["kind"], event["t"], event["span_us"]
-        begin = self.open.pop(next(name for name, label in BEGINS.items() if label == ENDS[kind]), None)
+        begin = self.open.pop(ENDS[kind], None)
         if kind == "saved":
             attempt.saves.append(t)
         start = begin if begin is not None else t - span if span else None
         # Steps inside: the save did not block.
         if start is not None and start < t and not (attempt.times_us and start < attempt.times_us[-1] < t):
-            attempt.marks.append((max(start, attempt.start_us), t, ENDS[kind]))
+            attempt.marks.append((max(start, attempt.start_us), t, BEGINS[ENDS[kind]]))
 
     def close(self) -> None:
         """Add the evaluation during which the log of the last attempt breaks off."""
@@ -323,26 +348,32 @@ class _Splitter:
 def find_runs(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
     """Divide attempts, in order, into runs: one ends where an attempt repeats steps of one that had ended well."""
     runs: list[list[Attempt]] = []
+    last_step: int | None = None
     for attempt in attempts:
-        done = [earlier.steps[-1] for earlier in (runs[-1] if runs else ()) if earlier.steps]
         before = runs[-1][-1] if runs else None
-        is_new = before is None or (
-            before.ends_well and bool(attempt.steps) and bool(done) and attempt.steps[0] <= done[-1]
-        )
-        if before is not None and attempt.start_us < before.end_us:
-            is_new = True
-        if is_new:
+        repeats = bool(attempt.steps) and last_step is not None and attempt.steps[0] <= last_step
+        if before is None or attempt.start_us < before.end_us or (before.ends_well and repeats):
             runs.append([])
+            last_step = None
         runs[-1].append(attempt)
+        last_step = attempt.steps[-1] if attempt.steps else last_step
     return runs
 
 
-def find_logs_of_events(rows: pl.DataFrame) -> dict[str, list[Attempt]]:
-    """Return the attempts of each log by its name, from the rows of all logs (TrainingLog.to_rows)."""
-    events = rows.filter(pl.col("kind") != COUNT).partition_by("log", maintain_order=True, as_dict=True)
-    logs = {
-        str(log): find_attempts(part.sort("line", maintain_order=True), str(log)) for (log,), part in events.items()
-    }
+def find_logs_of_events(events: pl.LazyFrame) -> dict[str, list[Attempt]]:
+    """Return the attempts of each log by its name. events: TRAINING_EVENTS, read twice in blocks."""
+    surveys: dict[str, _Survey] = {}
+    for block in read_blocks(events, BLOCK_ROWS):
+        for (log,), part in block.group_by("log", maintain_order=True):
+            surveys.setdefault(str(log), _Survey()).add(part)
+    rows = (row for block in read_blocks(events, BLOCK_ROWS) for row in block.iter_rows(named=True))
+    logs = {}
+    for log, own_rows in itertools.groupby(rows, key=itemgetter("log")):
+        survey = surveys[log]
+        splitter = _Splitter(survey.log_interval // survey.unit, log, survey.framework)
+        for event in _place_in_time(own_rows, survey):
+            splitter.add(event)
+        logs[log] = splitter.finish()
     return {log: attempts for log, attempts in logs.items() if attempts}
 
 
@@ -393,13 +424,23 @@ _SENTENCES = {
 }
 
 
-def select_events(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return TRAINING_EVENTS of the rows of all logs (TrainingLog.to_rows)."""
-    return TRAINING_EVENTS.conform(rows.filter(pl.col("kind") != COUNT))
+def select_events(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return TRAINING_EVENTS of the rows of all logs (read_rows): of progress only the steps of each file."""
+    is_progress, total = pl.col("kind").is_in(PROGRESS), pl.when(pl.col("span_kind") == "total").then("total")
+    chosen = rows.filter(kind=CHOSEN).select("log", "profile", kind="text", bar="total", is_chosen=True)
+    events = (
+        rows.filter(~pl.col("kind").is_in([CHOSEN, COUNT]))
+        .with_columns(bar=total)
+        .join(chosen, on=["log", "profile", "kind", "bar"], how="left", nulls_equal=True, maintain_order="left")
+    )
+    kept = events.filter(~is_progress | pl.col("is_chosen").is_not_null())
+    return kept.with_columns(kind=pl.when(is_progress).then(pl.lit("step")).otherwise("kind")).select(
+        *TRAINING_EVENTS.columns
+    )
 
 
-def tabulate_lines(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return TRAINING_LOG_LINES of the rows of all logs (TrainingLog.to_rows)."""
-    counts = rows.filter(kind=COUNT).select("log", code="profile", rows="step", first_lines="text")
+def tabulate_lines(rows: pl.LazyFrame) -> pl.DataFrame:
+    """Return TRAINING_LOG_LINES of the rows of all logs (read_rows)."""
+    counts = rows.filter(kind=COUNT).select("log", code="profile", rows="step", first_lines="text").collect()
     sentence = pl.col("code").replace_strict(_SENTENCES, default=pl.format("read as {}", "code"))
     return TRAINING_LOG_LINES.conform(counts.with_columns(pl.col("first_lines").replace("", None), sentence=sentence))

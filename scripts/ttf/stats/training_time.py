@@ -1,6 +1,7 @@
 """Where the time of a training run goes: every microsecond between its first and last moment in exactly one class."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,6 +20,8 @@ SLOW_FACTOR, STALL_FACTOR, STALL_US = 2, 10, 60 * SECOND_US
 LEAST_INTERVALS, LEAST_SHARE = 20, 0.1
 # A lasting change of the step time is at least 3 %, and its CUSUM at least this large (0.999 of chance is below 1.95).
 LEAST_CHANGE, LEAST_CUSUM = 0.03, 2.5
+# Longer than any step, where no reference is known.
+NO_REFERENCE = 1e15
 
 NO_CLOCK = "no line has a clock, and no step a time"
 NO_END = "no line tells when the attempt ended"
@@ -29,21 +32,25 @@ CUT = "the log ends before the run does"
 class AttemptTime:
     """Time of an attempt by class, in microseconds; gap_us: that from its end to the start of the next one.
 
-    kept_steps: steps that no later attempt repeats; lost_steps: the others. changes: (step, time of a step before,
-    after) at which its time changed for good.
+    kept_steps: steps that no later attempt repeats; expected_us: their time at the reference speed. lost_steps: the
+    others. changes: (step, time of a step before, after) at which its time changed for good.
     """
 
     attempt: Attempt
     time_us: dict[str, int]
     gap_us: dict[str, int] = field(default_factory=dict)
     kept_steps: int = 0
+    expected_us: int = 0
     lost_steps: int = 0
     changes: list[tuple[int, float, float]] = field(default_factory=list)
 
 
 @dataclass
 class RunTime:
-    """attempts: what each took. reference_us: time of a step at the best lasting speed, None if too few are known."""
+    """attempts: what each took. reference_us: time of a step at the best lasting speed, None if too few are known.
+
+    It is that of the most frequent batch size.
+    """
 
     attempts: list[AttemptTime]
     reference_us: float | None
@@ -59,12 +66,17 @@ class RunTime:
 
 @dataclass
 class _Intervals:
-    """Intervals between lines of steps: time_us without marks, steps, whether marked, segment and level of each."""
+    """Intervals that end with a line of steps; the first one begins with the attempt.
+
+    time_us: without marks. counts: steps. steps: the last one. is_regular: neither the first one nor marked. batch:
+    size, 0 if unknown. segment: number of the stretch with one level, the median time of a step.
+    """
 
     time_us: np.ndarray
+    counts: np.ndarray
     steps: np.ndarray
-    last_steps: np.ndarray
-    is_marked: np.ndarray
+    is_regular: np.ndarray
+    batch: np.ndarray
     segment: np.ndarray
     level: np.ndarray
 
@@ -72,14 +84,15 @@ class _Intervals:
 def account_run(attempts: Sequence[Attempt]) -> RunTime:
     """Return where the time of a run went; its attempts are in the order of their starts."""
     cutoffs = find_cutoffs(attempts)
-    marks = [resolve_marks(attempt) for attempt in attempts]
-    intervals = [_measure_intervals(attempt, mark) for attempt, mark in zip(attempts, marks, strict=True)]
     is_timed = any(attempt.is_timed for attempt in attempts)
-    reference = find_reference(intervals) if is_timed else None
-    times = []
-    for index, attempt in enumerate(attempts):
-        later = attempts[index + 1] if index + 1 < len(attempts) else None
-        times.append(_account_attempt(attempt, marks[index], intervals[index], cutoffs[index], reference, later))
+    # Intervals are measured twice: those of a hundred thousand attempts would take half a gigabyte.
+    intervals = (_measure_intervals(attempt, resolve_marks(attempt)) for attempt in attempts)
+    references = find_references(intervals) if is_timed else {}
+    times = [
+        _account_attempt(attempt, cutoff, references, later)
+        for attempt, cutoff, later in zip(attempts, cutoffs, [*attempts[1:], None], strict=True)
+    ]
+    reference = next(iter(references.values()), None)
     wall = attempts[-1].end_us - attempts[0].start_us + attempts[0].queued_us
     return RunTime(times, reference, wall, is_timed, _list_reasons(attempts, times, is_timed))
 
@@ -127,23 +140,31 @@ def _sum_before(marks: np.ndarray, times: np.ndarray) -> np.ndarray:
 
 
 def _measure_intervals(attempt: Attempt, marks: np.ndarray) -> _Intervals:
-    times, steps = np.array(attempt.times_us, dtype=np.int64), np.array(attempt.steps, dtype=np.int64)
-    counts = np.array(attempt.counts[1:], dtype=np.int64)
+    steps, counts, samples, times = (
+        np.array(values, dtype=np.int64)
+        for values in (attempt.steps, attempt.counts, attempt.samples, attempt.times_us)
+    )
+    times = np.concatenate(([attempt.start_us], times))
     marked = np.diff(_sum_before(marks, times))
     time_us = np.diff(times) - marked
-    per_step = time_us / np.maximum(counts, 1)
-    is_marked = marked > 0
-    segment = np.zeros(len(time_us), dtype=np.int64)
-    segment[~is_marked] = find_levels(per_step[~is_marked])
-    # A marked interval belongs to the level before it.
-    position = np.where(~is_marked, np.arange(len(segment)), -1)
-    latest = np.maximum.accumulate(position) if len(position) else position
-    segment = np.where(latest >= 0, segment[latest], 0) if len(segment) else segment
-    level = np.zeros(len(segment))
-    for number in np.unique(segment):
-        chosen = per_step[(segment == number) & ~is_marked]
-        level[segment == number] = np.median(chosen) if len(chosen) else np.nan
-    return _Intervals(time_us, counts, steps[1:], is_marked, segment, level)
+    per_step = time_us / counts
+    is_regular = marked == 0
+    is_regular[:1] = False
+    # A larger batch takes longer without being slower. That of the first line is not known.
+    batch = np.rint(np.diff(samples, prepend=0) / counts).astype(np.int64)
+    batch[:1] = batch[1:2] if len(batch) > 1 else 0
+    segment, level = np.zeros(len(counts), dtype=np.int64), np.full(len(counts), np.nan)
+    regular = np.flatnonzero(is_regular)
+    for size in np.unique(batch[regular]):
+        chosen = regular[batch[regular] == size]
+        segment[chosen] = find_levels(per_step[chosen]) + segment.max() + 1
+    if len(regular):
+        # An irregular interval belongs to the level before it, the first ones to that after them.
+        latest = np.maximum.accumulate(np.where(is_regular, np.arange(len(counts)), regular[0]))
+        segment = segment[latest]
+    for number in np.unique(segment[regular]):
+        level[segment == number] = np.median(per_step[(segment == number) & is_regular])
+    return _Intervals(time_us, counts, steps, is_regular, batch, segment, level)
 
 
 def find_levels(per_step: np.ndarray) -> np.ndarray:
@@ -176,87 +197,82 @@ def find_levels(per_step: np.ndarray) -> np.ndarray:
     return segment
 
 
-def find_reference(intervals: Sequence[_Intervals]) -> float | None:
-    """Return the lowest median time of a step that lasts; None without LEAST_INTERVALS intervals of one level."""
-    levels = [
-        (part.level[chosen][0], int((chosen & ~part.is_marked).sum()))
-        for part in intervals
-        for number in np.unique(part.segment)
-        if (chosen := part.segment == number).any()
-    ]
-    total = sum(n for _, n in levels)
-    lasting = [level for level, n in levels if n >= max(LEAST_INTERVALS, LEAST_SHARE * total)]
-    if lasting:
-        return float(min(lasting))
-    if total < LEAST_INTERVALS:
-        return None
-    # Many short attempts: the median of all of them.
-    return float(np.median(np.concatenate([(part.time_us / part.steps)[~part.is_marked] for part in intervals])))
+def find_references(intervals: Iterable[_Intervals]) -> dict[int, float]:
+    """Return the lowest median time of a step that lasts, by batch size, the most frequent size first.
+
+    Sizes with fewer than LEAST_INTERVALS regular intervals have none.
+    """
+    stretches: dict[int, list[np.ndarray]] = defaultdict(list)
+    for part in intervals:
+        for number in np.unique(part.segment[part.is_regular]):
+            chosen = (part.segment == number) & part.is_regular
+            stretches[int(part.batch[chosen][0])].append(part.time_us[chosen] / part.counts[chosen])
+    totals = {size: sum(map(len, parts)) for size, parts in stretches.items()}
+    references = {}
+    for size in sorted(totals, key=lambda size: (-totals[size], size)):
+        least = max(LEAST_INTERVALS, LEAST_SHARE * totals[size])
+        lasting = [float(np.median(part)) for part in stretches[size] if len(part) >= least]
+        if lasting:
+            references[size] = min(lasting)
+        elif totals[size] >= LEAST_INTERVALS:
+            # Many short attempts: the median of all of them.
+            references[size] = float(np.median(np.concatenate(stretches[size])))
+    return references
 
 
 def _account_attempt(
-    attempt: Attempt,
-    marks: np.ndarray,
-    intervals: _Intervals,
-    cutoff: int | None,
-    reference: float | None,
-    later: Attempt | None,
+    attempt: Attempt, cutoff: int | None, references: Mapping[int, float], later: Attempt | None
 ) -> AttemptTime:
+    marks = resolve_marks(attempt)
+    intervals = _measure_intervals(attempt, marks)
     time_us = dict.fromkeys(CLASSES, 0)
     for index, name in enumerate(MARKED):
         time_us[name] = int((marks[:, 1] - marks[:, 0])[marks[:, 2] == index].sum())
     time_us["queued"] = attempt.queued_us
-    edges = np.array([attempt.start_us, *attempt.times_us[:1], *attempt.times_us[-1:], attempt.end_us], dtype=np.int64)
-    unmarked = np.diff(edges) - np.diff(_sum_before(marks, edges))
+    begin, end = (attempt.times_us[-1] if attempt.steps else attempt.start_us), attempt.end_us
+    tail_us = end - begin - int(np.diff(_sum_before(marks, np.array([begin, end])))[0])
     if not attempt.steps:
-        time_us["start_up"] = int(unmarked.sum())
+        time_us["start_up"] = tail_us
         return AttemptTime(attempt, time_us, _account_gap(attempt, later))
-    first = attempt.steps[0]
-    n_first = attempt.counts[0]
-    level = (
-        float(np.nanmedian(intervals.level)) if len(intervals.level) and not np.isnan(intervals.level).all() else 0.0
-    )
-    own_level = float(intervals.level[0]) if len(intervals.level) and not np.isnan(intervals.level[0]) else level
-    step_us = min(int(unmarked[0]), round((own_level or reference or 0.0) * n_first))
-    if not attempt.has_clock and len(intervals.level) < LEAST_INTERVALS:
-        # The first line has the time of its steps alone; too few others say whether it is too long.
-        step_us = int(unmarked[0])
-    time_us["start_up"] = int(unmarked[0]) - step_us
-    # The first interval is one of steps too, without its start-up.
-    lengths = np.concatenate(([step_us], intervals.time_us))
-    counts = np.concatenate(([n_first], intervals.steps))
-    lasts = np.concatenate(([first], intervals.last_steps))
-    levels = np.concatenate(([own_level], intervals.level))
-    lost_steps = np.zeros(len(lasts), dtype=np.int64) if cutoff is None else np.clip(lasts - cutoff, 0, counts)
+    counts, levels, lengths = intervals.counts, intervals.level, intervals.time_us.copy()
+    reference = np.array([references.get(size, NO_REFERENCE) for size in intervals.batch.tolist()])
+    # The first interval is one of steps too, without its start-up. Without a clock the first line has the time of its
+    # steps alone; few others do not say whether it is too long.
+    if attempt.has_clock or len(counts) > LEAST_INTERVALS:
+        first_us = references.get(int(intervals.batch[0]), 0.0) if np.isnan(levels[0]) else levels[0]
+        lengths[0] = min(lengths[0], round(first_us * counts[0]))
+    time_us["start_up"] = int(intervals.time_us[0] - lengths[0])
+    lost_steps = np.zeros_like(counts) if cutoff is None else np.clip(intervals.steps - cutoff, 0, counts)
     lost = np.rint(lengths * (lost_steps / counts)).astype(np.int64)
     time_us["lost"] = int(lost.sum())
     kept = lengths - lost
-    excess = np.zeros(len(kept), dtype=np.int64)
-    if reference is not None:
-        expected = np.rint((counts - lost_steps) * reference).astype(np.int64)
-        excess = np.maximum(kept - expected, 0)
-        is_long = lengths > SLOW_FACTOR * reference * counts
-        is_stalled = is_long & (excess > max(STALL_FACTOR * reference, STALL_US))
-        is_stalled &= np.concatenate(([True], ~intervals.is_marked))
-        is_slow = ~is_stalled & (is_long | (levels > reference * (1 + LEAST_CHANGE)))
-        time_us["stalled"], time_us["slow"] = int(excess[is_stalled].sum()), int(excess[is_slow].sum())
+    excess = np.rint(np.maximum(kept - (counts - lost_steps) * reference, 0)).astype(np.int64)
+    is_long = lengths > SLOW_FACTOR * reference * counts
+    is_stalled = is_long & (excess > np.maximum(STALL_FACTOR * reference, STALL_US))
+    is_stalled[1:] &= intervals.is_regular[1:]
+    is_slow = ~is_stalled & (is_long | (levels > reference * (1 + LEAST_CHANGE)))
+    time_us["stalled"], time_us["slow"] = int(excess[is_stalled].sum()), int(excess[is_slow].sum())
     time_us["productive"] = int(kept.sum()) - time_us["stalled"] - time_us["slow"]
-    time_us[_name_tail(attempt, int(unmarked[2]), reference, later)] += int(unmarked[2])
+    time_us[_name_tail(attempt, tail_us, min(references.values(), default=0.0), later)] += tail_us
+    at = np.flatnonzero((np.diff(intervals.segment) != 0) & (np.diff(intervals.batch) == 0))
     changes = [
-        (int(intervals.last_steps[at - 1]) + 1, float(intervals.level[at - 1]), float(intervals.level[at]))
-        for at in np.flatnonzero(np.diff(intervals.segment)) + 1
+        (int(step) + 1, float(before), float(after))
+        for step, before, after in zip(intervals.steps[at], levels[at], levels[at + 1], strict=True)
     ]
+    expected_us = int(np.where(reference < NO_REFERENCE, (counts - lost_steps) * reference, kept).sum())
     n_lost = int(lost_steps.sum())
-    return AttemptTime(attempt, time_us, _account_gap(attempt, later), int(counts.sum()) - n_lost, n_lost, changes)
+    return AttemptTime(
+        attempt, time_us, _account_gap(attempt, later), int(counts.sum()) - n_lost, expected_us, n_lost, changes
+    )
 
 
-def _name_tail(attempt: Attempt, tail_us: int, reference: float | None, later: Attempt | None) -> str:
+def _name_tail(attempt: Attempt, tail_us: int, reference: float, later: Attempt | None) -> str:
     """Return the class of the time from the last step to the end of an attempt."""
     if attempt.ends_well:
         return "shutdown"
     if later is not None or attempt.error is not None or attempt.has_failed:
         return "detection"
-    limit = max(STALL_FACTOR * (reference or 0), STALL_US)
+    limit = max(STALL_FACTOR * reference, STALL_US)
     return "stalled" if tail_us > limit else "unknown"
 
 

@@ -162,8 +162,9 @@ def attempts(source: Source) -> pl.LazyFrame:
     is `cancelled`, because the scheduler ended it. infra_failure: NODE_FAIL or BOOT_FAIL, until
     `ttf.records.infra.add_infra_failure` applies the rules and health events of the trace. gpu_milli is the
     allocation of the run, or its request if the dump has no allocation. A run that changed size is one run with the
-    nodes and GPUs at its end. Extras: suspended_s, exit_code, slurm_reason, failed_node; dst_ambiguous: as for jobs.
-    Raises StudyError if all node lists together would not fit into memory.
+    nodes and GPUs at its end. Extras: suspended_s; eligible_s, the later one of its submission and of when it became
+    eligible; exit_code, slurm_reason, failed_node; dst_ambiguous: as for jobs. Raises StudyError if all node lists
+    together would not fit into memory.
     """
     return source.records.attempts.drop(_POSITION)
 
@@ -185,6 +186,7 @@ def _summarise_attempts(records: pl.DataFrame, zone: str, outcomes: Mapping[str,
             end_s=_null_if_any_null("end_s", pl.col("end_s").max()),
             runtime_s=_null_if_any_null("runtime_s", pl.col("runtime_s").sum()),
             suspended_s=pl.col("suspended_s").sum(),
+            eligible_s=pl.max_horizontal("submit_s", "eligible_s").first(),
         )
         .with_columns(attempt=pl.col("run") - pl.col("run").first().over("job"))
         .join(job_rows, on="job", how="left", maintain_order="left")
@@ -197,7 +199,7 @@ def _summarise_attempts(records: pl.DataFrame, zone: str, outcomes: Mapping[str,
         pl.col("state").is_in(INFRASTRUCTURE_STATES).alias("infra_failure"),
         pl.coalesce("gpu_allocated_milli", "gpu_requested_milli").alias("gpu_milli"),
         pl.coalesce("nodes", pl.col("node_list").list.len().cast(pl.Int64)).alias("nodes"),
-        *("node_list", "suspended_s"),
+        *("node_list", "suspended_s", "eligible_s"),
         pl.col("exit_code", "slurm_reason", "failed_node").cast(pl.String),
         _is_any_in_repeated_hour(zone, "start_s", "end_s").alias("dst_ambiguous"),
     )

@@ -11,15 +11,15 @@ from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.clusters import add_levels
 from ttf.records.durations import DURATION_COLUMNS
 from ttf.records.jobs import conform
-from ttf.records.training_runs import find_logs_of_events, name_runs
+from ttf.records.training_runs import find_logs_of_events, name_runs, select_events
 
 CLUSTERS = load_declaration("training_logs")["clusters"]
 
 
 def durations(source: Source) -> pl.DataFrame:
     """Return one row per attempt, with DURATION_COLUMNS (trace blank), start_s and framework."""
-    rows = []
-    for name, attempts in name_runs(find_logs_of_events(source.raw["logs"].collect())).items():
+    rows, events = [], select_events(source.raw["logs"]).collect().lazy()
+    for name, attempts in name_runs(find_logs_of_events(events)).items():
         for number, attempt in enumerate(attempts):
             is_interrupted = not attempt.ends_well and (attempt.error is not None or number + 1 < len(attempts))
             time_s = (attempt.end_us - attempt.start_us) // SECOND_US

@@ -13,9 +13,8 @@ from ttf.raw.training_logs.profiles import Profiles
 
 def read_log(path: Path, schema: TableSchema, profiles: Profiles, zone: str) -> Iterator[RowPair]:
     """Yield (events and counts of lines, no quarantined row). Each line that is not blank is in `lines` once."""
-    rows = read_rows(path, profiles, zone)
-    accepted = pl.concat([pl.DataFrame(schema=schema.dtypes), rows.select(*schema.dtypes)])
-    yield accepted, pl.DataFrame(schema=QUARANTINED_SCHEMA)
+    for rows in read_rows(path, profiles, zone):
+        yield rows.select(*schema.dtypes), pl.DataFrame(schema=QUARANTINED_SCHEMA)
 
 
 def build_readers(entry: Mapping) -> dict[str, Reader]:

@@ -1,7 +1,8 @@
 """Read a log of a training run in blocks: an event for each line that tells progress, and an account of all lines."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +10,6 @@ import numpy as np
 import polars as pl
 
 from ttf.raw.line_heads import MOST_LINES
-from ttf.raw.node_logs.layouts import split_csv_line
 from ttf.raw.node_logs.line_blocks import Block, read_blocks
 from ttf.raw.training_logs.line_clocks import (
     SECOND_US,
@@ -19,7 +19,7 @@ from ttf.raw.training_logs.line_clocks import (
     read_iso_times,
     read_ranks,
 )
-from ttf.raw.training_logs.profiles import COMMON, Pattern, Profiles
+from ttf.raw.training_logs.profiles import COMMON, Pattern, Profile, Profiles
 from ttf.raw.training_logs.recognised_lines import ELAPSED_COLUMNS, STEP_COLUMNS, TIME_COLUMNS, parse_step_header
 
 # time_us: the line's own clock. before_us: the last clock before the line. span_us: a duration that the line names, and
@@ -32,6 +32,7 @@ EVENT_SCHEMA: dict[str, type[pl.DataType]] = {
     "before_us": pl.Int64,
     "step": pl.Int64,
     "total": pl.Int64,
+    "samples": pl.Int64,
     "span_us": pl.Int64,
     "span_kind": pl.String,
     "rank": pl.Int64,
@@ -40,45 +41,44 @@ EVENT_SCHEMA: dict[str, type[pl.DataType]] = {
 ROW_SCHEMA = EVENT_SCHEMA | {"log": pl.String, "lines": pl.Int64}
 PROGRESS = ("step", "block")
 ALL_LINES = "lines"
-# Kinds of the first and the last line of a file with a clock, and of a row that counts lines.
-FIRST, LAST, COUNT = "first", "last", "count"
+# Kinds of rows that are no line of progress: the first and the last line with a clock; a count of lines by use (profile
+# is the use, step the number, text the first lines); the progress that counts as the steps of the file (text is its
+# kind, total that of a bar of progress).
+FIRST, LAST, COUNT, CHOSEN = "first", "last", "count", "chosen"
 _UNITS = {"ms": 1_000, "s": SECOND_US}
 _SPANS = {
     f"{kind}_{unit}": (kind, factor) for kind in ("mean", "interval", "one", "total") for unit, factor in _UNITS.items()
 }
 _SPANS |= {unit: ("own", factor) for unit, factor in _UNITS.items()}
+_NUMBERS = ("step", "total", "samples")
 MAX_TEXT = 200
 # The clock before a line is that of one of so many lines before it.
 NEAR_LINES = 50
+# Columns of a CSV file of steps, of which the first one counts -> its cells.
+_TABLE_CELLS = {
+    STEP_COLUMNS: r"(?P<step>[0-9]+)(?:\.0*)?",
+    TIME_COLUMNS: r'(?:(?P<time_s>[0-9]+(?:\.[0-9]+)?(?:e[+]?[0-9]+)?)|(?P<time>[^",]*))',
+    ELAPSED_COLUMNS: "(?P<total_s>[0-9.]*)",
+}
 # Left of a colour by a program that removes the escape character only.
 _LITERAL_COLOUR = r"\[[0-9]{1,2}(?:;[0-9]{1,2})?m"
 
 
-@dataclass(frozen=True)
-class TrainingLog:
-    """events: EVENT_SCHEMA, in the order of the lines. lines: how many lines there are by what they told.
+@dataclass
+class _Progress:
+    """Lines of one kind and profile, of bars of progress also with one total: how many, and how many new steps."""
 
-    first_lines: the same -> the numbers of the first lines.
-    """
+    first_lines: list[int]
+    n: int = 0
+    steps: int = 0
+    highest: int = -1
+    is_timed: bool = False
 
-    events: pl.DataFrame
-    lines: Counter[str] = field(default_factory=Counter)
-    first_lines: dict[str, list[int]] = field(default_factory=dict)
-
-    def to_rows(self, log: str) -> pl.DataFrame:
-        """Return ROW_SCHEMA: the events, and a row of the kind COUNT per use of lines.
-
-        Such a row has the use as its profile, the number of lines as its step, and the numbers of its first lines as
-        its text. `lines` is that of all lines in one row, else 0.
-        """
-        counts = [
-            {"kind": COUNT, "profile": code, "text": ", ".join(map(str, self.first_lines.get(code, [])))}
-            | {"line": 0, "step": n, "lines": n if code == ALL_LINES else 0, "log": log}
-            for code, n in sorted(self.lines.items())
-            if n
-        ]
-        rows = pl.concat([self.events, pl.DataFrame(counts, schema=ROW_SCHEMA)], how="diagonal")
-        return rows.with_columns(pl.col("lines").fill_null(0), log=pl.lit(log)).select(*ROW_SCHEMA)
+    def add(self, events: pl.DataFrame) -> None:
+        highest = np.maximum.accumulate([self.highest, *events["step"].to_numpy()])
+        self.n, self.steps = self.n + events.height, self.steps + int(np.count_nonzero(np.diff(highest)))
+        self.highest = int(highest[-1])
+        self.is_timed |= bool(events["time_us"].count() + events["span_us"].count())
 
 
 class _Reading:
@@ -91,7 +91,7 @@ class _Reading:
         self.forms: list[str] | None = None
         self.lines: Counter[str] = Counter()
         self.first_lines: dict[str, list[int]] = {}
-        self.events = [pl.DataFrame(schema=EVENT_SCHEMA)]
+        self.progress: dict[tuple, _Progress] = {}
         self.last_line = 0
 
     def count(self, code: str, lines: pl.Series | list[int], n: int | None = None) -> None:
@@ -99,12 +99,13 @@ class _Reading:
         first = self.first_lines.setdefault(code, [])
         first += list(lines[: 3 - len(first)]) if len(first) < 3 else []
 
-    def add_block(self, block: Block) -> None:
+    def read_block(self, block: Block) -> pl.DataFrame:
+        """Return the events of a block (EVENT_SCHEMA)."""
         for code, n in block.counts.items():
             self.count(code, block.faults[code], n)
         rows = number_lines(block)
         if rows.is_empty():
-            return
+            return pl.DataFrame(schema=EVENT_SCHEMA)
         if rows["text"].str.contains(_LITERAL_COLOUR).any():
             rows = rows.with_columns(pl.col("text").str.replace_all(_LITERAL_COLOUR, ""))
         if self.forms is None or (self.forms and has_epochs(rows["text"])):
@@ -120,13 +121,26 @@ class _Reading:
         if self.clock_us is None and (clocked := self.add_clocks(rows.head(MOST_LINES)).drop_nulls("time_us")).height:
             first = clocked.head(1).select("line", "time_us", kind=pl.lit(FIRST), profile=pl.lit(COMMON))
             kept = pl.concat([kept, first], how="diagonal").sort("line", maintain_order=True)
-        self.events.append(kept)
         self.last_line = rows["line"][-1]
         last_us = self.add_clocks(rows.tail(NEAR_LINES))["time_us"].drop_nulls()
         last_us = last_us if len(last_us) else kept["time_us"].drop_nulls()
         self.clock_us = last_us[-1] if len(last_us) else self.clock_us
         if self.clock_us is not None:
             self.year = datetime.fromtimestamp(self.clock_us / 1e6, UTC).year
+        return self.tally(kept)
+
+    def tally(self, events: pl.DataFrame) -> pl.DataFrame:
+        """Count the events by what they tell; return them without progress that has no number."""
+        is_progress, has_step = pl.col("kind").is_in(PROGRESS), pl.col("step").is_not_null()
+        self.lines["other_progress"] += events.filter(is_progress & ~has_step).height
+        events = events.filter(~is_progress | has_step)
+        bar = pl.when(pl.col("span_kind") == "total").then("total")
+        for (kind, profile, total), part in events.group_by("kind", "profile", bar.alias("bar"), maintain_order=True):
+            if kind in PROGRESS:
+                self.progress.setdefault((kind, profile, total), _Progress(part["line"][:3].to_list())).add(part)
+            elif kind != FIRST:
+                self.count(str(kind), part["line"])
+        return events
 
     def add_clocks(self, rows: pl.DataFrame) -> pl.DataFrame:
         return rows.with_columns(time_us=read_clocks(rows["text"], self.forms or (), self.zone, self.year))
@@ -166,9 +180,9 @@ class _Reading:
         fields = pl.concat(groups, how="horizontal")
         has = {*fields.columns}
         values: dict[str, pl.Expr] = {
-            name: pl.lit(None, EVENT_SCHEMA[name]) for name in ("step", "total", "span_us", "span_kind", "text")
+            name: pl.lit(None, EVENT_SCHEMA[name]) for name in (*_NUMBERS, "span_us", "span_kind", "text")
         }
-        values |= {name: pl.col(name).cast(pl.Int64, strict=False) for name in ("step", "total") if name in has}
+        values |= {name: pl.col(name).cast(pl.Int64, strict=False) for name in _NUMBERS if name in has}
         if "batches" in has:
             epoch, batch, batches = (
                 pl.col(name).cast(pl.Int64, strict=False)
@@ -177,82 +191,64 @@ class _Reading:
             values |= {"step": (epoch - ("epoch" in has)) * batches + batch}
         for name, (kind, factor) in _SPANS.items():
             if name in has:
-                value = pl.col(name).cast(pl.Float64, strict=False) * factor
-                values |= {"span_us": value.round().cast(pl.Int64, strict=False), "span_kind": pl.lit(kind)}
+                values |= {"span_us": _to_microseconds(name, factor), "span_kind": pl.lit(kind)}
         if "elapsed" in has:
             parts = pl.col("elapsed").str.split(":").list.reverse().cast(pl.List(pl.Int64), strict=False)
             seconds = pl.sum_horizontal(parts.list.get(n, null_on_oob=True) * 60**n for n in range(3))
             values |= {"span_us": seconds * SECOND_US, "span_kind": pl.lit("total")}
         texts = [pl.col(name) for name in ("job", "gpus", "cause") if name in has]
         values |= {"text": pl.coalesce(texts).str.head(MAX_TEXT)} if texts else {}
-        own = [pl.col("time_us")]
-        for name, factor in (("time_ms", 1_000), ("time_s", SECOND_US)):
-            own = [pl.col(name).cast(pl.Int64, strict=False) * factor, *own] if name in has else own
+        clocks = {"time_ms": 1_000, "time_s": SECOND_US}
+        own = [*(_to_microseconds(name, factor) for name, factor in clocks.items() if name in has), pl.col("time_us")]
         rows = pl.concat([lines.drop("text"), fields], how="horizontal")
         if "time" in has:
             rows = rows.with_columns(named_us=read_iso_times(rows["time"], self.zone))
             own = [pl.col("named_us"), *own]
         return rows.with_columns(**values, kind=pl.lit(pattern.kind), time_us=pl.coalesce(own))
 
-    def add_rows(self, block: Block, names: list[str]) -> None:
-        """Add the rows of a CSV file of steps. A time in a cell is in seconds since 1970, or ISO 8601."""
-        rows = number_lines(block)
-        is_header = rows["line"] == 1
-        self.count(ALL_LINES, rows["line"][:3], rows.height)
-        self.count("header", rows.filter(is_header)["line"])
-        rows = rows.filter(~is_header)
-        cells = [split_csv_line(text) for text in rows["text"]]
+    def finish(self) -> pl.DataFrame:
+        """Return the rows at the end of a file: LAST, CHOSEN and COUNT.
 
-        def column(choices: tuple[str, ...]) -> pl.Series:
-            place = next((names.index(name) for name in choices if name in names), None)
-            values = [None if place is None or place >= len(row) else row[place] for row in cells]
-            return pl.Series(values, dtype=pl.String)
+        The steps of a file are those of the profile with most of them, else its blocks; of bars of progress only those
+        with most steps count, as others are of data or evaluations.
+        """
+        rows: list[dict] = []
+        if self.last_line:
+            rows.append({"line": self.last_line, "kind": LAST, "time_us": self.clock_us, "before_us": self.clock_us})
+        ranks = {
+            key: (key[0] == "block", not part.is_timed, -part.steps, part.first_lines[0])
+            for key, part in self.progress.items()
+        }
+        chosen = min(ranks, key=ranks.__getitem__, default=None)
+        for key, part in self.progress.items():
+            code = "step" if key == chosen else "other_progress"
+            self.count(code, part.first_lines, part.n)
+        if chosen:
+            rows.append({"kind": CHOSEN, "profile": chosen[1], "text": chosen[0], "total": chosen[2]})
+        for code, n in sorted(self.lines.items()):
+            text = ", ".join(map(str, self.first_lines.get(code, [])))
+            rows.append({"kind": COUNT, "profile": code, "text": text, "step": n, "lines": n * (code == ALL_LINES)})
+        return pl.DataFrame([{"line": 0, "profile": COMMON} | row for row in rows if row.get("step") != 0], ROW_SCHEMA)
 
-        times, elapsed, steps = column(TIME_COLUMNS), column(ELAPSED_COLUMNS), column(STEP_COLUMNS)
-        seconds = times.cast(pl.Float64, strict=False)
-        events = rows.select("line", kind=pl.lit("step"), profile=pl.lit("csv")).with_columns(
-            step=steps.cast(pl.Float64, strict=False).cast(pl.Int64, strict=False),
-            time_us=pl.select(
-                pl.coalesce((seconds * 1e6).round().cast(pl.Int64, strict=False), read_iso_times(times, self.zone))
-            ).to_series(),
-            span_us=(elapsed.cast(pl.Float64, strict=False) * 1e6).round().cast(pl.Int64, strict=False),
-            span_kind=pl.lit("total"),
-        )
-        timed = events.filter(
-            pl.col("step").is_not_null() & pl.any_horizontal(pl.col("time_us", "span_us").is_not_null())
-        )
-        self.count("not_read", events.join(timed, on="line", how="anti")["line"])
-        self.events.append(pl.concat([pl.DataFrame(schema=EVENT_SCHEMA), timed], how="diagonal"))
-        if timed.height:
-            self.last_line, self.clock_us = timed["line"][-1], max(timed["time_us"].drop_nulls(), default=None)
 
-    def finish(self) -> TrainingLog:
-        events = pl.concat(self.events).rechunk()
-        if self.clock_us is not None or events.height:
-            last = {
-                "line": self.last_line,
-                "kind": LAST,
-                "profile": COMMON,
-                "time_us": self.clock_us,
-                "before_us": self.clock_us,
-            }
-            events = pl.concat([events, pl.DataFrame([last], schema_overrides=EVENT_SCHEMA)], how="diagonal").select(
-                *EVENT_SCHEMA
-            )
-        chosen = choose_progress(events)
-        kept = pl.col("kind").is_in(PROGRESS)
-        for kind, n in (
-            chosen.filter(~pl.col("kind").is_in([FIRST, LAST])).group_by("kind").len().sort("kind").iter_rows()
-        ):
-            self.count(kind, chosen.filter(kind=kind)["line"][:3], n)
-        self.lines["other_progress"] = events.filter(kept).height - chosen.filter(kept).height
-        return TrainingLog(chosen, self.lines, self.first_lines)
+def _to_microseconds(name: str, factor: int) -> pl.Expr:
+    return (pl.col(name).cast(pl.Float64, strict=False) * factor).round().cast(pl.Int64, strict=False)
 
 
 def number_lines(block: Block) -> pl.DataFrame:
     """Return `line` (its number in the file) and `text` of the lines of a block that are not blank."""
     rows = pl.DataFrame({"text": block.lines}).with_row_index("line", block.first).cast({"line": pl.Int64})
     return rows.filter(pl.col("text").str.contains(r"\S"))
+
+
+def make_table_profiles(names: list[str]) -> Profiles:
+    """Return the profile of a CSV file of steps with these columns. A time is in seconds since 1970, or ISO 8601."""
+    cells = ['(?:"[^"]*"|[^,]*)'] * len(names)
+    for columns, cell in _TABLE_CELLS.items():
+        if name := next((name for name in columns if name in names), None):
+            cells[names.index(name)] = f'"?{cell}"?'
+    regex = "^" + ",".join(cells)
+    return Profiles([Profile("csv", (Pattern("step", regex, (regex,)),)), Profile(COMMON, ())])
 
 
 def drop_copies(events: pl.DataFrame) -> pl.DataFrame:
@@ -264,43 +260,26 @@ def drop_copies(events: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def choose_progress(events: pl.DataFrame) -> pl.DataFrame:
-    """Return events whose steps are those of one profile: the one with most different steps, else most blocks.
+def read_rows(path: Path, profiles: Profiles, zone: str) -> Iterator[pl.DataFrame]:
+    """Yield the rows of a log, plain or packed (ROW_SCHEMA): the events of each block, then the rows at its end.
 
-    They get the kind step. Of bars of progress only those with most steps count: others are of data or evaluations.
+    zone: for times without one. Raises StudyError for a damaged archive.
     """
-    progress = events.filter(pl.col("kind").is_in(PROGRESS) & pl.col("step").is_not_null())
-    is_bar = (pl.col("span_kind") == "total") & pl.col("total").is_not_null()
-    sums = progress.group_by("kind", "profile", bar=pl.when(is_bar).then("total")).agg(
-        steps=pl.col("step").n_unique().cast(pl.Int64),
-        timed=pl.any_horizontal(pl.col("time_us", "span_us").is_not_null()).any(),
-        line=pl.col("line").min(),
-    )
-    sums = sums.sort(pl.col("kind") == "block", ~pl.col("timed"), -pl.col("steps"), "line", "profile", "bar")
-    rest = events.filter(~pl.col("kind").is_in(PROGRESS))
-    if sums.is_empty():
-        return rest
-    kind, profile, bar = sums.row(0)[:3]
-    chosen = progress.filter(pl.col("kind") == kind, pl.col("profile") == profile)
-    if bar is not None:
-        chosen = chosen.filter(pl.col("total") == bar)
-    return pl.concat([rest, chosen.with_columns(kind=pl.lit("step"))]).sort("line", maintain_order=True)
 
+    def label(rows: pl.DataFrame) -> pl.DataFrame:
+        return pl.concat([pl.DataFrame(schema=ROW_SCHEMA), rows], how="diagonal").with_columns(
+            pl.col("lines").fill_null(0), log=pl.lit(path.name)
+        )
 
-def read_training_log(path: Path, profiles: Profiles, zone: str) -> TrainingLog:
-    """Read a log, plain or packed. zone: for times without one. Raises StudyError for a damaged archive."""
-    reading = _Reading(path, profiles, zone)
-    names: list[str] | None = None
+    reading: _Reading | None = None
     for block in read_blocks(path, splits_carriage_returns=True):
-        if names is None:
+        if reading is None:
             names = parse_step_header(block.lines[0] if len(block.lines) else "")
-        if names:
-            reading.add_rows(block, names)
-        else:
-            reading.add_block(block)
-    return reading.finish()
-
-
-def read_rows(path: Path, profiles: Profiles, zone: str) -> pl.DataFrame:
-    """Return the rows of a log (TrainingLog.to_rows), with the name of its file."""
-    return read_training_log(path, profiles, zone).to_rows(path.name)
+            reading = _Reading(path, make_table_profiles(names) if names else profiles, zone)
+            if names:
+                block, reading.forms = block._replace(lines=block.lines[1:], first=2), []
+                reading.count("header", [1])
+                reading.count(ALL_LINES, [1])
+        yield label(reading.read_block(block))
+    reading = reading or _Reading(path, profiles, zone)
+    yield label(reading.finish())

@@ -1,7 +1,7 @@
 """The patterns of config/training_log_profiles.yaml: which lines of a training log tell what."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -47,15 +47,11 @@ def strip_names(regex: str) -> str:
     return re.sub(r"\(\?P?<\w+>", "(?:", regex)
 
 
-def _list_patterns(kinds: Mapping) -> list[Pattern]:
+def _list_patterns(kinds: Mapping) -> Iterator[Pattern]:
     key = kinds.get("json")
-    patterns = []
     for kind, items in kinds.items():
-        if kind == "json":
-            continue
-        if key:
+        if kind != "json" and key:
             values = "|".join(map(re.escape, items))
-            patterns.append(Pattern(kind, rf'"{re.escape(key)}": ?"(?:{values})"', _JSON_FIELDS))
-        else:
-            patterns += [Pattern(kind, regex, (regex,)) for regex in items]
-    return patterns
+            yield Pattern(kind, rf'"{re.escape(key)}": ?"(?:{values})"', _JSON_FIELDS)
+        elif kind != "json":
+            yield from (Pattern(kind, regex, (regex,)) for regex in items)

@@ -7,6 +7,7 @@ import yaml
 
 from ttf.engine.checkout import CHECKOUT
 from ttf.raw.node_logs.layouts import decode_head, split_csv_line
+from ttf.raw.training_logs.profiles import Profiles
 
 # A line that could be of anything needs a second one of the same framework.
 LEAST_LINES = 2
@@ -35,12 +36,5 @@ def parse_step_header(line: str) -> list[str] | None:
 def _compile_profiles() -> list[re.Pattern]:
     """Return a pattern per shipped profile."""
     text = (CHECKOUT / "config" / "training_log_profiles.yaml").read_text(encoding="utf-8")
-    patterns = []
-    for kinds in yaml.safe_load(text)["profiles"].values():
-        if "json" in kinds:
-            words = "|".join(word for kind, items in kinds.items() if kind != "json" for word in items)
-            patterns.append(re.compile(f'"{kinds["json"]}": ?"(?:{words})"'))
-        else:
-            regexes = [regex for items in kinds.values() for regex in items]
-            patterns.append(re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", regex) for regex in regexes)))
-    return patterns
+    profiles = Profiles.from_options({"profiles": yaml.safe_load(text)["profiles"]})
+    return [re.compile(profile.any_regex) for profile in profiles if profile.patterns]

@@ -36,6 +36,7 @@ FEWEST_DURATIONS = 100
 BLOCK_ROWS = 1 << 17
 
 ALL_DEAD = "survival is 0: the log-log interval is not defined there"
+NOT_REACHED = "too few have had the event for some cells"
 NOT_WITH_ENTRIES = "with delayed entry no clustered interval is worked out"
 
 
@@ -113,6 +114,40 @@ def survival_summary(
     """Return only the summary of `survival_tables`; no more than one curve is held at a time."""
     summaries = [summary for _, _, summary in _stratum_curves(durations, event, strata, delayed_entry)]
     return _summary_table(summaries, delayed_entry)
+
+
+def curve_quantiles(curves: pl.DataFrame, percents: Sequence[int]) -> pl.DataFrame:
+    """Return the times by which shares of each stratum have had the event, with clustered 95% intervals.
+
+    Parameters
+    ----------
+    curves : from `survival_tables`
+    percents : shares in percent, such as 90
+
+    Returns
+    -------
+    pl.DataFrame
+        stratum, n, events, cluster_by, clusters, reason; per percent p: p{p}_s, the first time at which survival is at
+        most 1 - p / 100, with p{p}_ci_low_clustered_s and p{p}_ci_high_clustered_s, at which its clustered limits are
+
+    References
+    ----------
+    Brookmeyer & Crowley (1982), Biometrics 38
+    """
+    curve_by_suffix = {"_s": "survival"} | {f"_{name}_s": name for name in ("ci_low_clustered", "ci_high_clustered")}
+    quantiles = {
+        f"p{percent}{suffix}": pl.col("time_s").filter(pl.col(curve) <= HALF + 0.5 - percent / 100).first()
+        for percent in percents
+        for suffix, curve in curve_by_suffix.items()
+    }
+    has_no_interval = pl.col("ci_low_clustered").is_null() & (pl.col("survival") > 0)
+    constants = [pl.col(name).first() for name in ("cluster_by", "clusters")]
+    reason = pl.col("reason").filter(has_no_interval).first()
+    table = curves.group_by("stratum", maintain_order=True).agg(
+        *constants, n=pl.col("at_risk").first(), events=pl.col("events").sum(), **quantiles, reason=reason
+    )
+    is_open = pl.any_horizontal(pl.col(*quantiles).is_null())
+    return table.with_columns(pl.coalesce("reason", pl.when(is_open).then(pl.lit(NOT_REACHED))))
 
 
 def _stratum_curves(

@@ -1,7 +1,22 @@
 """Where does the time of training runs go, and what does an interruption cost?"""
 
+from collections.abc import Callable
+
 from ttf.analyses.declaration import Analysis
-from ttf.engine.contract import REASON, count, number, reason, seconds, share, table, text, whole_seconds, words
+from ttf.engine.contract import (
+    REASON,
+    Column,
+    count,
+    name,
+    number,
+    reason,
+    seconds,
+    share,
+    table,
+    text,
+    whole_seconds,
+    words,
+)
 
 _RUN = {"run": text("Run", "Run, by the name of its first log.")}
 _ATTEMPT = {"attempt": count("Attempt", "Number of the attempt within the run, from 1 on.", blank="the whole run")}
@@ -32,7 +47,7 @@ TRAINING_RUNS = table(
     effective=share("Effective", "Steps kept, at the reference time of a step, divided by the wall time.", REASON),
     ettr=share("ETTR", "Productive, slow, stalled and evaluation time divided by the wall time.", REASON, n="attempts"),
     step_s=seconds("Step", "Time of a step at the best lasting speed.", REASON),
-    checkpoint_interval_s=seconds("Between saves", "Median time of steps between saves.", "no two saves are known"),
+    checkpoint_interval_s=seconds("Between saves", "Mean time of steps between saves.", "no two saves are known"),
     checkpoint_write_s=seconds("Save", "Mean time that a save blocks the steps.", "no save has a begin and an end"),
     restart_s=seconds("Restart", "Mean time of start-up and restore of an attempt.", "no attempt has a step"),
     optimal_interval_s=seconds(
@@ -46,7 +61,18 @@ TRAINING_INTERRUPTIONS = table(
     **_RUN,
     attempt=count("Attempt", "Number of the attempt that was interrupted."),
     job=text("Job", "Job of the scheduler.", "it is not known"),
-    cause=words("Cause", "State of the job, or the first error after the last step.", "no line tells it"),
+    cause=words(
+        "Cause",
+        "Code in the log of a node or of a health event, else state of the job, else first error after the last step.",
+        "no line tells it",
+    ),
+    node=name("Node", "Node to which the end is attributed.", "none is known", name_kind="node"),
+    node_event=text("Node event", "Cause of the outage of that node at the end of the attempt.", "there is none"),
+    restart=words(
+        "Restart",
+        "within the job, requeue (of its job) or resubmission (another job), on the same or other nodes.",
+        "no attempt follows, or no job of the scheduler is known",
+    ),
     last_step=count("Last step", "Last step in the log.", blank="the attempt did no step"),
     resumed_step=count("Resumed from", "Step from which the next attempt went on; 0 from scratch.", "no step follows"),
     lost_steps=count("Steps lost", "Steps that a later attempt did again.", unit="steps"),
@@ -57,7 +83,7 @@ TRAINING_INTERRUPTIONS = table(
     down_s=seconds(
         "Down", "From its end to the next start, without the queue.", "no attempt follows, or no line tells its end"
     ),
-    queued_s=seconds("Queued", "In the queue before the next start.", "no job of the scheduler is known"),
+    queued_s=seconds("Queue", "In the queue before the next start.", "no job of the scheduler is known"),
     restart_s=seconds("Restart", "Start-up and restore of the next attempt.", "no attempt follows"),
     recovery_s=seconds(
         "To new progress", "From the last step to the first step of a later attempt.", "no step follows"
@@ -66,7 +92,7 @@ TRAINING_INTERRUPTIONS = table(
 TRAINING_CAUSES = table(
     "training_causes",
     "A cause of interruptions of training runs.",
-    cause=words("Cause", "State of the job, or the first error after the last step; all for all of them."),
+    cause=words("Cause", "As in training_interruptions.csv; all for all of them."),
     interruptions=count("Interruptions", "Number of interruptions."),
     crash_loops=count("In crash loops", "Interruptions of attempts without a step after another interruption."),
     lost_steps=count("Steps lost", "Steps lost by them.", unit="steps"),
@@ -94,6 +120,18 @@ TRAINING_UNJOINED = table(
     start_s=whole_seconds("Start", "Start of the attempt, in seconds since 1970.", "it is a log"),
     gpus=count("GPUs", "GPUs of the attempt.", blank="it is a log"),
 )
+
+
+def _jackknife_columns(kind: Callable[..., Column], estimate: str) -> dict[str, Column]:
+    """Return the columns of a jackknife interval. kind: function for a column of shares or seconds."""
+    return {
+        f"{estimate}_ci_{end}_clustered": kind(
+            f"95% {word}", f"{bound} bound of the jackknife interval.", REASON, n="runs"
+        )
+        for end, word, bound in (("low", "from", "Lower"), ("high", "to", "Upper"))
+    }
+
+
 TRAINING_SUMMARY = table(
     "training_summary",
     "All training runs together.",
@@ -104,8 +142,7 @@ TRAINING_SUMMARY = table(
         "Goodput", "Productive time divided by the wall time, over all runs.", "no wall time is known", n="runs"
     ),
     goodput_high=share("At most", "The same if all unknown time was productive.", "no wall time is known", n="runs"),
-    ci_low=share("95% from", "Lower bound of the jackknife interval.", REASON, n="runs"),
-    ci_high=share("95% to", "Upper bound of the jackknife interval.", REASON, n="runs"),
+    **_jackknife_columns(share, "goodput"),
     ettr=share(
         "ETTR",
         "Productive, slow, stalled and evaluation time divided by the wall time.",
@@ -114,9 +151,14 @@ TRAINING_SUMMARY = table(
     ),
     largest_loss=words("Largest loss", "Class with the most time that is not productive.", "all time is productive"),
     largest_loss_share=share("Share", "Its share of the wall time.", "all time is productive", n="runs"),
-    checkpoint_interval_s=seconds("Between saves", "Median over runs.", "no two saves are known", n="runs"),
+    checkpoint_interval_s=seconds("Between saves", "Mean over saves of all runs.", "no two saves are known", n="runs"),
+    **_jackknife_columns(seconds, "checkpoint_interval_s"),
     checkpoint_write_s=seconds("Save", "Mean over saves of all runs.", "no save has a begin and an end", n="runs"),
+    **_jackknife_columns(seconds, "checkpoint_write_s"),
     restart_s=seconds("Restart", "Mean start-up and restore over attempts.", "no attempt has a step", n="attempts"),
+    **_jackknife_columns(seconds, "restart_s"),
+    clusters=count("Clusters", "Runs that the jackknife leaves out one by one, or cycles from restart to restart."),
+    cluster_by=words("Clustered by", "run, or cycle; attempts without a step belong to the cycle before them."),
     queue_s=seconds(
         "Queue", "Mean wait before a later attempt.", "no job of the scheduler is known", n="interruptions"
     ),
@@ -128,7 +170,7 @@ TRAINING_SUMMARY = table(
     ),
     logs_without_job=count("Logs without a job", "Logs that no attempt was joined with.", blank="there are no jobs"),
     joined_by=words("Joined by", "job id, time and GPUs, or both.", "no log was joined"),
-    reason=reason("Why the goodput has no interval."),
+    reason=reason("Why values have no interval."),
 )
 
 ANALYSIS = Analysis(
@@ -136,7 +178,7 @@ ANALYSIS = Analysis(
     theme="large_runs",
     rank=5,
     needs=["training_events"],
-    uses=["attempts", "jobs"],
+    uses=["attempts", "jobs", "durations_infra", "outages"],
     tables=(
         *(TRAINING_TIME, TRAINING_RUNS, TRAINING_INTERRUPTIONS, TRAINING_CAUSES, TRAINING_SLOWDOWNS),
         *(TRAINING_UNJOINED, TRAINING_SUMMARY),
@@ -144,5 +186,5 @@ ANALYSIS = Analysis(
     charts={"training_time": ["training_time", "training_runs"]},
     main=["training_time"],
     sections=["training_runs"],
-    memory_mb=400,
+    memory_mb=600,
 )

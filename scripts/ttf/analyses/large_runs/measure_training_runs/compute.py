@@ -1,7 +1,7 @@
 """The account of training runs, their interruptions and slow-downs, and what they tell about checkpoints."""
 
 from collections.abc import Mapping, Sequence
-from statistics import mean, median
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -18,30 +18,41 @@ from ttf.analyses.large_runs.measure_training_runs import (
 )
 from ttf.raw.training_logs.line_clocks import SECOND_US
 from ttf.records.inputs import Inputs
-from ttf.records.training_joins import Join, join_jobs
-from ttf.records.training_runs import find_logs_of_events, name_runs
+from ttf.records.training_joins import Join, join_jobs, list_records
+from ttf.records.training_runs import Attempt, find_logs_of_events, name_runs
 from ttf.stats.training_time import CLASSES, RunTime, account_run
 
 PROGRESS = ("productive", "slow", "stalled", "evaluation")
 ALL_CAUSES = "all"
-# Fewer runs have no interval.
-LEAST_RUNS, CONFIDENCE = 4, 0.95
+# Fewer runs, or cycles, have no interval; cycles count from so many interruptions on.
+LEAST_RUNS, LEAST_CYCLES, CONFIDENCE = 4, 10, 0.95
+# Value -> the sums of `list_cycles` above and below it.
+RATIOS: dict[str, tuple[Sequence[str], Sequence[str]]] = {
+    "goodput": (["productive"], CLASSES),
+    "goodput_high": (["productive", "unknown"], CLASSES),
+    "ettr": (PROGRESS, CLASSES),
+}
+HABITS = ("checkpoint_interval", "checkpoint_write", "restart", "queue")
+RATIOS |= {f"{habit}_s": ([f"{habit}_total_s"], [f"{habit}_count"]) for habit in HABITS}
+WITH_INTERVALS = ("goodput", "checkpoint_interval_s", "checkpoint_write_s", "restart_s")
 HOUR_US = 3600 * SECOND_US
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
-    logs = find_logs_of_events(inputs.read("training_events"))
+    logs = find_logs_of_events(inputs.scan("training_events"))
     join = Join()
     if "attempts" in inputs:
-        join = join_jobs(logs, inputs.read("attempts"), inputs.read("jobs"))
+        outages = inputs.read("outages") if "outages" in inputs else None
+        durations, attempts, jobs = (inputs.read(name) for name in ("durations_infra", "attempts", "jobs"))
+        join = join_jobs(logs, list_records(durations, attempts, jobs, outages))
     runs = {name: account_run(attempts) for name, attempts in name_runs(logs).items()}
     interruptions = TRAINING_INTERRUPTIONS.frame(
         [row for name, run in runs.items() for row in list_interruptions(name, run)]
     )
-    causes = TRAINING_CAUSES.frame(summarise_causes(interruptions, runs))
+    causes = TRAINING_CAUSES.frame(summarise_causes(interruptions))
     rows = [describe_run(name, run) for name, run in runs.items()]
     return {
-        "training_time": TRAINING_TIME.frame([row for name, run in runs.items() for row in list_times(name, run)]),
+        "training_time": pl.concat([TRAINING_TIME.frame([]), *(list_times(*item) for item in runs.items())]),
         "training_runs": TRAINING_RUNS.frame(rows),
         "training_interruptions": interruptions,
         "training_causes": causes,
@@ -49,73 +60,87 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
             [row for name, run in runs.items() for row in list_changes(name, run)]
         ),
         "training_unjoined": TRAINING_UNJOINED.frame(join.unjoined),
-        "training_summary": TRAINING_SUMMARY.frame([summarise_runs(runs, rows, interruptions) | join.counts]),
+        "training_summary": TRAINING_SUMMARY.frame([summarise_runs(runs) | join.counts]),
     }
 
 
-def list_times(name: str, run: RunTime) -> list[dict]:
-    """Return the rows of TRAINING_TIME of a run: first the whole run, then its attempts."""
+def list_times(name: str, run: RunTime) -> pl.DataFrame:
+    """Return TRAINING_TIME of a run: first the whole run, then its attempts."""
+    reason = "; ".join(run.reasons) or None
     if not run.is_timed:
-        return [{"run": name, "time_class": "unknown", "reason": "; ".join(run.reasons)}]
-    parts: list[tuple[int | None, Mapping[str, int], str]] = [(None, run.time_us, "; ".join(run.reasons))]
-    parts += [(number, time.time_us, "") for number, time in enumerate(run.attempts, 1)]
-    rows = []
-    for attempt, time_us, reason in parts:
-        wall = sum(time_us.values())
-        for label in CLASSES:
-            row = {"run": name, "attempt": attempt, "time_class": label, "seconds": time_us[label] / SECOND_US}
-            row |= {"share": time_us[label] / wall} if wall else {"reason": "the attempt has one moment"}
-            rows.append(row | ({"reason": reason or None} if label == "unknown" and wall else {}))
-    return rows
+        return TRAINING_TIME.frame([{"run": name, "time_class": "unknown", "reason": reason}])
+    parts = [run.time_us, *(time.time_us for time in run.attempts)]
+    wide = pl.DataFrame(parts, dict.fromkeys(CLASSES, pl.Int64)).with_row_index("attempt")
+    wide = wide.with_columns(run=pl.lit(name), wall=pl.sum_horizontal(CLASSES))
+    rows = wide.unpivot(CLASSES, index=["run", "attempt", "wall"], variable_name="time_class", value_name="time_us")
+    has_time, is_run = pl.col("wall") > 0, pl.col("attempt") == 0
+    told = pl.when(is_run & (pl.col("time_class") == "unknown")).then(pl.lit(reason, pl.String))
+    rows = rows.sort("attempt", maintain_order=True).with_columns(
+        attempt=pl.when(~is_run).then("attempt"),
+        seconds=pl.col("time_us") / SECOND_US,
+        share=pl.when(has_time).then(pl.col("time_us") / pl.col("wall")),
+        reason=pl.when(has_time).then(told).otherwise(pl.lit("the attempt has one moment")),
+    )
+    return TRAINING_TIME.conform(rows)
 
 
 def describe_run(name: str, run: RunTime) -> dict:
     """Return the row of TRAINING_RUNS of a run."""
-    attempts = [time.attempt for time in run.attempts]
+    attempts, reasons = [time.attempt for time in run.attempts], list(run.reasons)
     row: dict = {"run": name, "attempts": len(attempts), "interruptions": len(_list_interrupted(run))}
     row |= {"framework": next((attempt.framework for attempt in attempts if attempt.framework), None)}
     row |= {"steps": sum(time.kept_steps for time in run.attempts), "gpus": _count_gpus(run)}
-    row |= {"lost_steps": sum(time.lost_steps for time in run.attempts), "reason": "; ".join(run.reasons) or None}
+    row |= {"lost_steps": sum(time.lost_steps for time in run.attempts)}
     if run.wall_us:
-        time_us = run.time_us
-        row |= {"wall_s": run.wall_us / SECOND_US, "goodput": time_us["productive"] / run.wall_us}
-        row |= {"goodput_high": (time_us["productive"] + time_us["unknown"]) / run.wall_us}
-        row |= {"ettr": sum(time_us[label] for label in PROGRESS) / run.wall_us}
-    if run.reference_us and run.wall_us:
-        row |= {"step_s": run.reference_us / SECOND_US, "effective": row["steps"] * run.reference_us / run.wall_us}
-    elif run.wall_us:
-        row["reason"] = "; ".join([*run.reasons, "fewer than 20 intervals between steps: no reference"])
-    intervals, writes, restarts = measure_habits(run)
-    row |= {"checkpoint_interval_s": median(intervals)} if intervals else {}
-    row |= {"checkpoint_write_s": mean(writes)} if writes else {}
-    row |= {"restart_s": mean(restarts)} if restarts else {}
-    return row | _find_best_interval(writes, [run])
+        row["wall_s"] = run.wall_us / SECOND_US
+        if run.reference_us:
+            row["step_s"] = run.reference_us / SECOND_US
+            row["effective"] = sum(time.expected_us for time in run.attempts) / run.wall_us
+        else:
+            reasons.append("fewer than 20 intervals between steps: no reference")
+    return row | divide_sums(pl.DataFrame(list_cycles(name, run))) | {"reason": "; ".join(reasons) or None}
 
 
-def measure_habits(run: RunTime) -> tuple[list[float], list[float], list[float]]:
-    """Return (times of steps between saves, times that saves block, start-up and restore per attempt) in seconds."""
-    intervals, writes, restarts = [], [], []
-    for time in run.attempts:
+def list_cycles(name: str, run: RunTime) -> list[dict]:
+    """Return a row per attempt: run, the number of its cycle, whether it was interrupted, and the sums of RATIOS.
+
+    A cycle goes from restart to restart; an attempt without a step, as in a crash loop, belongs to the one before.
+    """
+    rows: list[dict] = []
+    interrupted, cycle = _list_interrupted(run), 0
+    for index, time in enumerate(run.attempts):
         attempt = time.attempt
-        if attempt.steps:
-            restarts.append((time.time_us["start_up"] + time.time_us["restore"]) / SECOND_US)
-        marks = [(start, end) for start, end, label in attempt.marks if label == "checkpoint"]
-        writes += [(end - start) / SECOND_US for start, end in marks]
-        blocked = {end: end - start for start, end in marks}
-        for before, after in zip(attempt.saves, attempt.saves[1:], strict=False):
+        cycle += bool(attempt.steps) or not rows
+        blocked = {end: end - start for start, end, label in attempt.marks if label == "checkpoint"}
+        lengths = (after - before - blocked.get(after, 0) for before, after in pairwise(attempt.saves))
+        times_us = {
             # Lines of one save follow each other.
-            if (length := after - before - blocked.get(after, 0)) > SECOND_US:
-                intervals.append(length / SECOND_US)
-    return intervals, writes, restarts
+            "checkpoint_interval": [length for length in lengths if length > SECOND_US],
+            "checkpoint_write": [*blocked.values()],
+            "restart": [time.time_us["start_up"] + time.time_us["restore"]] if attempt.steps else [],
+            "queue": [attempt.queued_us] if index and attempt.record else [],
+        }
+        row = {"run": name, "cycle": cycle, "interruptions": index in interrupted}
+        row |= {label: time.time_us[label] + time.gap_us.get(label, 0) for label in CLASSES}
+        for habit, values in times_us.items():
+            row |= {f"{habit}_total_s": sum(values) / SECOND_US, f"{habit}_count": len(values)}
+        rows.append(row)
+    return rows
 
 
-def _find_best_interval(writes: Sequence[float], runs: Sequence[RunTime]) -> dict[str, float]:
-    """Return optimal_interval_s by Young: the root of twice the time of a save times that between failures."""
-    failures = sum(len(_list_interrupted(run)) for run in runs)
-    held_us = sum(run.wall_us - run.time_us["queued"] - run.time_us["down"] for run in runs)
-    if not writes or not failures or not held_us:
-        return {}
-    return {"optimal_interval_s": float(np.sqrt(2 * mean(writes) * held_us / SECOND_US / failures))}
+def divide_sums(cycles: pl.DataFrame) -> dict[str, float]:
+    """Return RATIOS of the sums of cycles, as far as they are known, and optimal_interval_s.
+
+    The latter is Young's: the root of twice the time of a save times that between failures.
+    """
+    (sums,) = cycles.select(pl.exclude("run").sum()).to_dicts()
+    tops, bottoms = ({name: sum(sums[part] for part in pair[end]) for name, pair in RATIOS.items()} for end in (0, 1))
+    row = {name: tops[name] / bottom for name, bottom in bottoms.items() if bottom}
+    held_s = (bottoms["goodput"] - sums["queued"] - sums["down"]) / SECOND_US
+    if row.get("checkpoint_write_s") and sums["interruptions"] and held_s:
+        between_s = held_s / sums["interruptions"]
+        row["optimal_interval_s"] = float(np.sqrt(2 * row["checkpoint_write_s"] * between_s))
+    return row
 
 
 def _count_gpus(run: RunTime) -> int | None:
@@ -135,10 +160,17 @@ def _list_interrupted(run: RunTime) -> list[int]:
 def list_interruptions(name: str, run: RunTime) -> list[dict]:
     """Return the rows of TRAINING_INTERRUPTIONS of a run."""
     rows, gpus = [], _count_gpus(run)
+    # Of each attempt: the step from which a later one goes on, and when that has done its first.
+    sequels: list[tuple[int | None, int | None]] = [(None, None)]
+    for time in reversed(run.attempts[1:]):
+        step, step_us, attempt = *sequels[-1], time.attempt
+        step = step if attempt.first_step is None else attempt.first_step
+        sequels.append((step, attempt.times_us[0] if attempt.steps else step_us))
     for index in _list_interrupted(run):
-        time, later = run.attempts[index], run.attempts[index + 1 :]
-        attempt = time.attempt
+        time, later = run.attempts[index], run.attempts[index + 1 : index + 2]
+        attempt, (resumed_step, first_us) = time.attempt, sequels[-1 - index]
         row: dict = {"run": name, "attempt": index + 1, "job": attempt.job, "cause": attempt.cause}
+        row |= {"node": attempt.record.get("failed_node"), "node_event": attempt.record.get("node_event")}
         row |= {"last_step": attempt.steps[-1] if attempt.steps else None, "lost_steps": time.lost_steps}
         row |= {"lost_s": time.time_us["lost"] / SECOND_US, "detection_s": time.time_us["detection"] / SECOND_US}
         if own_gpus := attempt.gpus or gpus:
@@ -146,32 +178,36 @@ def list_interruptions(name: str, run: RunTime) -> list[dict]:
         row |= {"hang_s": attempt.error[2] / SECOND_US} if attempt.error and attempt.error[2] else {}
         if later:
             row |= {"down_s": time.gap_us["down"] / SECOND_US} if "down" in time.gap_us else {}
-            row |= {"queued_s": later[0].attempt.queued_us / SECOND_US} if later[0].attempt.has_records else {}
+            row |= {"queued_s": later[0].attempt.queued_us / SECOND_US} if later[0].attempt.record else {}
+            row |= {"restart": name_restart(attempt, later[0].attempt)}
             row |= {"restart_s": (later[0].time_us["start_up"] + later[0].time_us["restore"]) / SECOND_US}
-        row["resumed_step"] = next((t.attempt.first_step for t in later if t.attempt.first_step is not None), None)
-        first = next((later_time.attempt.times_us[0] for later_time in later if later_time.attempt.steps), None)
-        last_us = attempt.times_us[-1] if attempt.steps else attempt.start_us
-        row |= {"recovery_s": (first - last_us) / SECOND_US} if first is not None else {}
+        row["resumed_step"] = resumed_step
+        if first_us is not None:
+            row["recovery_s"] = (first_us - (attempt.times_us[-1] if attempt.steps else attempt.start_us)) / SECOND_US
         rows.append(row)
     return rows
 
 
-def summarise_causes(interruptions: pl.DataFrame, runs: Mapping[str, RunTime]) -> list[dict]:
+def name_restart(before: Attempt, later: Attempt) -> str | None:
+    """Return the kind of a restart: within the job, requeue or resubmission, and whether its nodes are the same."""
+    if not before.record:
+        return None
+    if not later.record:
+        return "within the job"
+    kind = "requeue" if before.record["job_id"] == later.record["job_id"] else "resubmission"
+    nodes = [set(attempt.record["nodes"] or ()) for attempt in (before, later)]
+    return f"{kind}, {'same' if nodes[0] == nodes[1] else 'other'} nodes" if all(nodes) else kind
+
+
+def summarise_causes(interruptions: pl.DataFrame) -> list[dict]:
     """Return the rows of TRAINING_CAUSES, the most frequent first, and all of them at the end."""
-    loops = {
-        (name, index + 1)
-        for name, run in runs.items()
-        for index in _list_interrupted(run)
-        if index and not run.attempts[index].attempt.steps
-    }
-    in_loop = pl.struct("run", "attempt").map_elements(
-        lambda row: (row["run"], row["attempt"]) in loops, return_dtype=pl.Boolean
-    )
-    rows = interruptions.with_columns(cause=pl.col("cause").fill_null("not told"), in_loop=in_loop)
+    # An attempt without a step that follows another one.
+    in_loop = (pl.col("attempt") > 1) & pl.col("last_step").is_null()
+    rows = interruptions.with_columns(pl.col("cause").fill_null("not told"))
     both = pl.concat([rows, rows.with_columns(cause=pl.lit(ALL_CAUSES))])
     summary = both.group_by("cause", maintain_order=True).agg(
         interruptions=pl.len().cast(pl.Int64),
-        crash_loops=pl.col("in_loop").sum().cast(pl.Int64),
+        crash_loops=in_loop.sum().cast(pl.Int64),
         lost_steps=pl.col("lost_steps").sum(),
         lost_gpu_hours=pl.when(pl.col("lost_gpu_hours").count() > 0).then(pl.col("lost_gpu_hours").sum()),
         recovery_p50_s=pl.col("recovery_s").quantile(0.5, "linear"),
@@ -191,39 +227,37 @@ def list_changes(name: str, run: RunTime) -> list[dict]:
     ]
 
 
-def summarise_runs(runs: Mapping[str, RunTime], rows: Sequence[Mapping], interruptions: pl.DataFrame) -> dict:
+def summarise_runs(runs: Mapping[str, RunTime]) -> dict:
     """Return the row of TRAINING_SUMMARY."""
-    timed = [run for run in runs.values() if run.wall_us]
-    row: dict = {"runs": len(timed), "attempts": sum(len(run.attempts) for run in timed)}
-    row |= {"interruptions": interruptions.height}
-    wall = sum(run.wall_us for run in timed)
-    habits = [measure_habits(run) for run in timed]
-    intervals = [r["checkpoint_interval_s"] for r in rows if r.get("checkpoint_interval_s") is not None]
-    writes, restarts = ([value for habit in habits for value in habit[index]] for index in (1, 2))
-    waits = [
-        time.attempt.queued_us / SECOND_US for run in timed for time in run.attempts[1:] if time.attempt.has_records
-    ]
-    row |= {"checkpoint_interval_s": median(intervals)} if intervals else {}
-    row |= {"checkpoint_write_s": mean(writes)} if writes else {}
-    row |= {"restart_s": mean(restarts)} if restarts else {}
-    row |= {"queue_s": mean(waits)} if waits else {}
-    row |= _find_best_interval(writes, timed)
-    if not wall:
+    cycles = pl.DataFrame([row for name, run in runs.items() if run.wall_us for row in list_cycles(name, run)])
+    row: dict = {"runs": 0, "attempts": cycles.height, "interruptions": 0, "clusters": 0, "cluster_by": "run"}
+    if cycles.is_empty():
         return row | {"reason": "no wall time is known"}
-    sums = {label: sum(run.time_us[label] for run in timed) for label in CLASSES}
-    row |= {"goodput": sums["productive"] / wall, "goodput_high": (sums["productive"] + sums["unknown"]) / wall}
-    row |= {"ettr": sum(sums[label] for label in PROGRESS) / wall}
-    loss = max((label for label in CLASSES if label != "productive"), key=lambda label: sums[label])
-    row |= {"largest_loss": loss.replace("_", "-"), "largest_loss_share": sums[loss] / wall} if sums[loss] else {}
-    pairs = np.array([(run.time_us["productive"], run.wall_us) for run in timed], dtype=float)
-    bounds = jackknife_ratio(pairs[:, 0], pairs[:, 1])
-    if bounds is None:
-        return row | {"reason": f"fewer than {LEAST_RUNS} runs: no interval"}
-    return row | dict(zip(("ci_low", "ci_high"), bounds, strict=True))
+    row |= {"runs": cycles["run"].n_unique(), "interruptions": cycles["interruptions"].sum()} | divide_sums(cycles)
+    losses = cycles.select(label for label in CLASSES if label != "productive").sum().row(0, named=True)
+    loss = max(losses, key=losses.__getitem__)
+    if losses[loss]:
+        share = losses[loss] / cycles.select(pl.sum_horizontal(CLASSES).sum()).item()
+        row |= {"largest_loss": loss.replace("_", "-"), "largest_loss_share": share}
+    # From few runs with many interruptions, cycles tell how uncertain a value is.
+    keys = ["run"] if row["runs"] >= LEAST_RUNS or row["interruptions"] < LEAST_CYCLES else ["run", "cycle"]
+    clusters = cycles.group_by(keys, maintain_order=True).agg(pl.exclude("run", "cycle").sum())
+    row |= {"clusters": clusters.height, "cluster_by": keys[-1]}
+    for ratio in WITH_INTERVALS:
+        parts, wholes = (clusters.select(pl.sum_horizontal(names)).to_series().to_numpy() for names in RATIOS[ratio])
+        bounds = jackknife_ratio(parts, wholes) or ()
+        row |= dict(zip((f"{ratio}_ci_{end}_clustered" for end in ("low", "high")), bounds, strict=False))
+    if "goodput_ci_low_clustered" not in row:
+        row["reason"] = f"fewer than {LEAST_RUNS} runs, and fewer than {LEAST_CYCLES} interruptions: no interval"
+    return row
 
 
 def jackknife_ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float] | None:
-    """Return the 95% interval of a ratio of sums by the jackknife over runs, within 0 and 1; None for few runs."""
+    """Return the 95% interval of a ratio of sums by the jackknife over clusters, at least 0; None for few clusters.
+
+    It is not above 1 if no part exceeds its whole.
+    """
+    parts, wholes = (values[wholes > 0].astype(float) for values in (parts, wholes))
     n = len(parts)
     if n < LEAST_RUNS:
         return None
@@ -231,4 +265,5 @@ def jackknife_ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[float, float
     without = (parts.sum() - parts) / (wholes.sum() - wholes)
     error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
     margin = float(stdtrit(n - 1, (1 + CONFIDENCE) / 2)) * error
-    return max(0.0, float(ratio) - margin), min(1.0, float(ratio) + margin)
+    highest = 1.0 if (parts <= wholes).all() else np.inf
+    return max(0.0, float(ratio) - margin), min(highest, float(ratio) + margin)

@@ -32,10 +32,9 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     )
     columns = (
         "run",
-        "attempt",
         "cause",
-        "last_step",
-        "lost_steps",
+        "node_event",
+        "restart",
         "detection_s",
         "down_s",
         "queued_s",

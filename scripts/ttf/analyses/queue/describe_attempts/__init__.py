@@ -1,8 +1,21 @@
 """How long do attempts wait, how often are jobs tried, and how long does an attempt run until it fails?"""
 
 from ttf.analyses.declaration import Analysis
-from ttf.engine.columns import clustered_columns, percentile_columns
-from ttf.engine.contract import REASON, count, name, number, seconds, share, table, truth, whole_seconds, words
+from ttf.engine.columns import clustered_columns, percentile_columns, wilson_columns
+from ttf.engine.contract import (
+    REASON,
+    Column,
+    count,
+    name,
+    number,
+    reason,
+    seconds,
+    share,
+    table,
+    truth,
+    whole_seconds,
+    words,
+)
 
 _BUCKET = words("GPUs", "GPUs of the job: all, or 1, 2-4, 5-8, >8.")
 _NEGATIVE = count("Negative", "Attempts excluded because their queueing delay is negative.", unit="attempts")
@@ -124,16 +137,63 @@ OUTCOMES_WINDOW = table(
     window_from_s=whole_seconds("From", "Start of the window, on the trace's clock.", "the row covers the whole trace"),
     window_to_s=whole_seconds("Until", "End of the window, exclusive.", blank="the row covers the whole trace"),
 )
+_CAUSE = words("Cause", "Cause of the interruption: its code, else the state of the attempt; all for all of them.")
+_INTERRUPTIONS = count("Interruptions", "Attempts ended by infrastructure, or followed by another of the same job.")
+
+
+def _quantile_columns(percent: int, name: str) -> dict[str, Column]:
+    """Return the columns of a quantile of Kaplan and Meier, and of its clustered interval."""
+    bound = "bound of its clustered 95% CI."
+    return {
+        f"p{percent}_s": whole_seconds(name, f"Time within which {percent}% are over.", REASON),
+        f"p{percent}_ci_low_clustered_s": whole_seconds("from", f"Lower {bound}", REASON),
+        f"p{percent}_ci_high_clustered_s": whole_seconds("to", f"Upper {bound}", REASON),
+    }
+
+
+RESTARTS = table(
+    "restarts",
+    "A phase after the interruptions of a cause, until the next start of the job.",
+    cause=_CAUSE,
+    interruptions=_INTERRUPTIONS,
+    phase=words(
+        "Phase",
+        "end to outage (of the failed node), outage to repair, end to eligible (to start again), eligible to start, "
+        "or end to start (the next one).",
+    ),
+    n=count("n", "Interruptions with this phase; for the next start, those of jobs that go on."),
+    events=count("Over", "Phases that were over when the trace ended; the others are censored."),
+    **_quantile_columns(50, "Median"),
+    **_quantile_columns(90, "90%"),
+    **{name: column for name, column in clustered_columns(seconds).items() if "ci_" not in name},
+    reason=reason(),
+)
+RETRY_SUCCESS = table(
+    "retry_success",
+    "A retry after the interruptions of a cause, by its number.",
+    cause=_CAUSE,
+    interruptions=_INTERRUPTIONS,
+    retry=count("Retry", "Number of the retry in its job; 4: the fourth and later ones."),
+    n=count("n", "Retries that ended.", unit="attempts"),
+    successes=count("Successes", "Retries that ended in success.", unit="attempts"),
+    success_share=share("Succeeded", "Share of n."),
+    **wilson_columns(),
+    **clustered_columns(share),
+)
 
 ANALYSIS = Analysis(
     question="How long do attempts wait, how often are jobs tried, and how long does an attempt run until it fails?",
     theme="queue",
     rank=10,
-    needs=["jobs", "attempts"],
+    needs=["jobs", "attempts", "durations_infra"],
+    uses=["outages"],
     settings={"window": lambda trace: trace.window},
-    tables=[DELAYS, DELAY_BY_NODES, OUT_OF_ORDER, RETRIES, RUNTIME_TO_FAILURE, FAILED_ATTEMPTS, OUTCOMES_WINDOW],
+    tables=(
+        *(DELAYS, DELAY_BY_NODES, OUT_OF_ORDER, RETRIES, RUNTIME_TO_FAILURE, FAILED_ATTEMPTS, OUTCOMES_WINDOW),
+        *(RESTARTS, RETRY_SUCCESS),
+    ),
     charts={"delay_first_later": "delays", "runtime_to_failure": "runtime_to_failure"},
-    sections=["queueing", "outcomes/outcomes_window", "time_to_failure/run_time_to_failure"],
+    sections=["queueing", "outcomes/outcomes_window", "time_to_failure/run_time_to_failure", "large_runs/restarts"],
     in_size_unit=True,
     memory_mb=250,
     mb_per_gb={"philly": 160, "sacct": 800},

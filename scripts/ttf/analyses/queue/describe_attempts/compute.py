@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
-from ttf.analyses.queue.describe_attempts import delays, retries
+from ttf.analyses.queue.describe_attempts import delays, restarts, retries
 from ttf.engine.storage.tables import BLOCK_ROWS, read_blocks_with_attempts
 from ttf.records.clusters import add_level_names, level_names
 from ttf.records.inputs import Inputs
@@ -18,7 +18,8 @@ def compute(inputs: Inputs, block_rows: int = BLOCK_ROWS) -> dict[str, pl.DataFr
     window, levels = inputs.settings.window, level_names(inputs.scan("jobs"))
     blocks = read_blocks_with_attempts(inputs.scan("jobs", JOBS), inputs.scan("attempts", ATTEMPTS), block_rows)
     attempt_tables = build_tables((summarise_block(*block, levels, window) for block in blocks), window)
-    return attempt_tables | {"out_of_order": delays.build_out_of_order(inputs.read("jobs", START_ORDER_COLUMNS))}
+    out_of_order = delays.build_out_of_order(inputs.read("jobs", START_ORDER_COLUMNS))
+    return attempt_tables | {"out_of_order": out_of_order} | restarts.compute_restarts(inputs)
 
 
 def summarise_block(

@@ -65,4 +65,12 @@ NUMBERS = [
         unit="job",
         outcome="success",
     ),
+    cells(
+        attempts.RESTARTS,
+        "restarts",
+        "n p50_s p90_s p50_ci_low_clustered_s p50_ci_high_clustered_s cluster_by clusters",
+        cause=ALL,
+        phase="end to start",
+    ),
+    cells(attempts.RETRY_SUCCESS, "restarts.retry", f"success_share {CI}", cause=ALL, retry=1),
 ]

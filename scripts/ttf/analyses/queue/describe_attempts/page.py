@@ -12,6 +12,7 @@ from ttf.display.trace_numbers import Numbers
 from ttf.records.jobs import bucket_label
 
 MOST_ACCOUNTS = 10
+MOST_CAUSES = 5
 _ATTEMPT_LABELS = {"first": "First attempts", "later": "Later attempts"}
 _GROUPS = {"failed_job": "A job that failed", "job": "A job with a failed attempt", "user": "A user with one"}
 _SCOPES = {"account": "Within an account", "cluster": "In the whole cluster"}
@@ -29,6 +30,11 @@ _RETRIES = {
 _TRIALS = dict.fromkeys(("gpu_bucket", "trials", "trials_share"))
 _RTF = _TRIALS | _TIMES | dict.fromkeys(("rtf_share", "gpu_hours", "gpu_hours_share"))
 _FAILED = {"at_least": None, "groups": None, "n": None, "groups_share": CLUSTERED, "trials_share": None}
+_RESTARTS = {
+    "phase": None,
+    "n": None,
+    **{f"p{p}_s": Interval(low=f"p{p}_ci_low_clustered_s", high=f"p{p}_ci_high_clustered_s") for p in (50, 90)},
+}
 _OUTCOMES = ("outcome", "n", "n_share", "gpu_hours", "gpu_hours_share", "without_end")
 
 
@@ -74,4 +80,13 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         names = [f"{unit_labels[unit]} {window_labels[window]}" for window, unit in pairs]
         labelled = outcomes.with_columns(part=pl.Series(names))
         shown["outcomes-window"] = PageTable(labelled, _OUTCOMES, attempts.OUTCOMES_WINDOW, "part")
+    causes = pl.col("cause").is_in(trace.table("restarts")["cause"].unique(maintain_order=True).head(MOST_CAUSES + 1))
+    # By cause, the whole of the node and of the job.
+    is_shown = (pl.col("cause") == ALL) | pl.col("phase").is_in(["outage to repair", "end to start"])
+    restarts = trace.table("restarts").filter(causes & is_shown)
+    shown["restarts"] = PageTable(restarts, _RESTARTS, attempts.RESTARTS, "cause")
+    retries = trace.table("retry_success").filter(causes)
+    shown["retry-success"] = PageTable(
+        retries, {"retry": None, "n": None, "success_share": CLUSTERED}, attempts.RETRY_SUCCESS, "cause"
+    )
     return shown
