@@ -17,7 +17,7 @@ from polars.io.plugins import register_io_source
 
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import scan_parquet
-from ttf.engine.storage.partitions import hash_columns, key_hashes
+from ttf.engine.storage.partitions import hash_columns
 from ttf.raw.implausible_cells import (
     BEFORE_PREVIOUS,
     BLANKED,
@@ -321,7 +321,7 @@ def _duplicates(target: Path, schema: TableSchema) -> dict[RowPosition, tuple[st
     """Map the position of each row with the key of an earlier row to (reason, key columns)."""
     if not schema.key:
         return {}
-    rows = scan_parquet(target).select("file", "line", *schema.key, hash=hash_columns(schema.key, 0))
+    rows = scan_parquet(target).select("file", "line", *schema.key, hash=hash_columns(schema.key))
     # Equal keys have equal hashes, and hardly any other keys do: compare the keys of equal hashes alone.
     repeated_hashes = pl.concat(
         rows.filter(condition).group_by("hash").len().filter(pl.col("len") > 1).collect(engine="streaming")
@@ -351,13 +351,12 @@ def _find_orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPo
     # The table of the owners may be missing in a trace.
     if not owner or not (folder / f"{owner}.parquet").is_file():
         return {}
-    hashes = key_hashes(owner_columns)
-    owners = scan_parquet(folder / f"{owner}.parquet").select(**hashes)
-    rows = scan_parquet(target).select("file", "line", **hashes)
+    owners, rows = (scan_parquet(path) for path in (folder / f"{owner}.parquet", target))
+    owners, rows = (table.with_columns(hash=hash_columns(owner_columns)) for table in (owners, rows))
 
     def join_owners(how: Literal["semi", "anti"], columns: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
         for condition in _hash_conditions(owners):
-            matches = rows.filter(condition).join(owners.filter(condition), on=list(hashes), how=how)
+            matches = rows.filter(condition).join(owners.filter(condition).select("hash"), on="hash", how=how)
             yield matches.select(columns).collect(engine="streaming")
 
     # A count is faster than the search for positions.

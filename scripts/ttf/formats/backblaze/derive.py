@@ -38,7 +38,7 @@ def durations(source: Source) -> pl.DataFrame:
     """
     rows = source.raw["days"]
     parts = 1 + rows.select(pl.len()).collect().item() // MAX_ROWS
-    part_index = hash_columns(["serial_number"], 0) % parts
+    part_index = hash_columns(["serial_number"]) % parts
     stretches = pl.concat(_day_stretches(rows.filter(part_index == part).collect()) for part in range(parts))
     hours = pl.col("power_on_h")
     frame = stretches.sort("serial_number", "start_s").select(
