@@ -77,15 +77,14 @@ def list_far_problems(rows: pl.LazyFrame, schema: TableSchema) -> Iterator[Probl
     times = [name for name in TIMES if name in schema.dtypes]
     if not schema.runs or not times:
         return
-    run_times = [pl.col(name).max() for name in RUN_TIMES if name in schema.dtypes]
+    run_times = [name for name in RUN_TIMES if name in schema.dtypes]
     extremes = rows.select(
-        first=pl.min_horizontal(pl.col(times).min()),
-        last=pl.max_horizontal(pl.col(times).max()),
-        longest=pl.max_horizontal(pl.lit(0), *run_times),
+        span_s=pl.max_horizontal(pl.col(times).max()) - pl.min_horizontal(pl.col(times).min()),
+        longest_s=pl.max_horizontal(pl.lit(0), pl.col(run_times).max()),
     )
-    first, last, longest = extremes.collect(engine="streaming").row(0)
+    span_s, longest_s = extremes.collect(engine="streaming").row(0)
     # All rows within a year: no value is far. Quantiles sort each column, 0.5 s of 5.6 at 7.6 million rows.
-    if first is None or max(last - first, longest) <= YEAR_S:
+    if span_s is None or max(span_s, longest_s) <= YEAR_S:
         return
     bounds = rows.select(
         low=pl.min_horizontal(pl.col(times).quantile(TAIL, "nearest")),

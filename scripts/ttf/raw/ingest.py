@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import polars as pl
 from polars.io.plugins import register_io_source
@@ -351,19 +351,16 @@ def _find_orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPo
     # The table of the owners may be missing in a trace.
     if not owner or not (folder / f"{owner}.parquet").is_file():
         return {}
-    owners, rows = (scan_parquet(path) for path in (folder / f"{owner}.parquet", target))
-    owners, rows = (table.with_columns(hash=hash_columns(owner_columns)) for table in (owners, rows))
-
-    def join_owners(how: Literal["semi", "anti"], columns: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
-        for condition in _hash_conditions(owners):
-            matches = rows.filter(condition).join(owners.filter(condition).select("hash"), on="hash", how=how)
-            yield matches.select(columns).collect(engine="streaming")
-
-    # A count is faster than the search for positions.
-    if sum(matches.item() for matches in join_owners("semi", [pl.len()])) == _count_rows(rows):
-        return {}
-    positions = pl.concat(join_owners("anti", [pl.col("file"), pl.col("line")]))
-    return dict.fromkeys(positions.sort("file", "line").iter_rows(), ("orphan", ", ".join(owner_columns)))
+    owners, rows = (
+        scan_parquet(path).select("file", "line", hash=hash_columns(owner_columns))
+        for path in (folder / f"{owner}.parquet", target)
+    )
+    orphans = pl.concat(
+        rows.filter(condition).join(owners.filter(condition), on="hash", how="anti").collect(engine="streaming")
+        for condition in _hash_conditions(owners)
+    )
+    positions = orphans.sort("file", "line").drop("hash").iter_rows()
+    return dict.fromkeys(positions, ("orphan", ", ".join(owner_columns)))
 
 
 def _hash_conditions(rows: pl.LazyFrame) -> list[pl.Expr]:

@@ -103,7 +103,7 @@ def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iter
     # Join by hashes of the names: moving and joining the texts of jobs and tags took 0.8 of 3.5 seconds.
     split, job, task = partitions.split, hash_columns(["job_name"]), hash_columns(TASK_COLUMNS)
     failed = (pl.col("status") == "Failed").fill_null(False).alias("failed")
-    machine = pl.when(pl.col("machine").is_not_null()).then(pl.col("machine").hash(0)).alias("machine")
+    machine = pl.col("machine").cast(pl.Categorical).to_physical()
     parts = [
         split("user", _read_users(raw, partitions), "job_name", pl.exclude("job_name"), job=job),
         split("task", read_tasks(raw).with_row_index("row"), "job_name", "row", job=job, task=task),
@@ -138,8 +138,7 @@ def placements(source: Source) -> pl.LazyFrame:
     # Join these columns alone: wider rows would all be held in memory.
     hashes = source.jobs.select(hash=hash_columns(["job_id", "task"])).with_row_index("attempt_id")
     instances = source.raw["instance"].with_row_index("row")
-    keys = instances.select(hash=hash_columns(TASK_COLUMNS))
-    numbers = keys.join(hashes, on="hash", how="left", maintain_order="left")
+    numbers = instances.select(hash=hash_columns(TASK_COLUMNS)).join(hashes, "hash", "left", maintain_order="left")
     task_rows = numbers.select("attempt_id").collect(engine="streaming").to_series()
     status, has_one_try = pl.col("status_raw").cast(pl.Categorical), pl.col("attempts").eq_missing(1)
     tasks = source.jobs.select("gpu_milli", "nodes", status, has_one_try=has_one_try).collect(engine="streaming")
