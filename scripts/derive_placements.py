@@ -6,6 +6,9 @@ from ttf.engine.process.entry import run_rule
 def main(snakemake):
     from dataclasses import replace
 
+    from ttf.engine.process.memory import keep_freed_memory
+
+    keep_freed_memory()  # before Polars is imported
     from ttf.engine.storage.on_disk import scan_parquet
     from ttf.formats.common_tables import write_placements
     from ttf.formats.protocol import load_format_and_source

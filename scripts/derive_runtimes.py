@@ -4,6 +4,9 @@ from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake):
+    from ttf.engine.process.memory import keep_freed_memory
+
+    keep_freed_memory()  # before Polars is imported
     from ttf.engine.storage.partitions import make_spill_folder
     from ttf.formats.common_tables import add_partition_results, write_jobs
     from ttf.formats.protocol import load_format_and_source

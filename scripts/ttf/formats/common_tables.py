@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from ttf.engine.storage.on_disk import scan_parquet
-from ttf.engine.storage.partitions import choose_partitions, compute_results, read_results
-from ttf.engine.storage.tables import stream_parquet, write_product
+from ttf.engine.storage.partitions import choose_partitions, compute_results, read_results, spill_rows
+from ttf.engine.storage.tables import write_product
 from ttf.formats.protocol import Derive, Format, Source
 from ttf.records.clusters import add_block_columns, add_clusters
 from ttf.records.infra import add_infra_failure
@@ -38,8 +38,7 @@ def write_jobs(
     jobs = add_part_names(_derive_table(format_.jobs, source).lazy().with_columns(trace=pl.lit(trace)), parts)
     # Write the jobs to the disk before several passes over them, rather than derive them in each.
     if not format_.jobs_on_disk:
-        stream_parquet(jobs, spill_folder / "jobs.parquet")
-        jobs = scan_parquet(spill_folder / "jobs.parquet")
+        jobs = spill_rows(jobs, spill_folder / "jobs")
     jobs = drop_zero_queue_times(jobs)
     write_product(add_block_columns(add_clusters(jobs), block_days), JOBS, output.jobs)
     write_product(format_.nodes(source) if format_.nodes else read_nodes(source.raw, node_table), NODES, output.nodes)

@@ -77,13 +77,20 @@ def list_far_problems(rows: pl.LazyFrame, schema: TableSchema) -> Iterator[Probl
     times = [name for name in TIMES if name in schema.dtypes]
     if not schema.runs or not times:
         return
+    run_times = [name for name in RUN_TIMES if name in schema.dtypes]
+    extremes = rows.select(
+        span_s=pl.max_horizontal(pl.col(times).max()) - pl.min_horizontal(pl.col(times).min()),
+        longest_s=pl.max_horizontal(pl.lit(0), pl.col(run_times).max()),
+    )
+    span_s, longest_s = extremes.collect(engine="streaming").row(0)
+    # All rows within a year: no value is far. Quantiles sort each column, 0.5 s of 5.6 at 7.6 million rows.
+    if span_s is None or max(span_s, longest_s) <= YEAR_S:
+        return
     bounds = rows.select(
         low=pl.min_horizontal(pl.col(times).quantile(TAIL, "nearest")),
         high=pl.max_horizontal(pl.col(times).quantile(1 - TAIL, "nearest")),
     )
     low, high = bounds.collect(engine="streaming").row(0)
-    if low is None:
-        return
     longest_s = int(high - low) + YEAR_S
     for column in filter(_is_bounded, schema.columns):
         value = pl.col(column.as_)

@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import polars as pl
 from polars.io.plugins import register_io_source
 
 from ttf.engine.errors import StudyError
 from ttf.engine.storage.on_disk import scan_parquet
-from ttf.engine.storage.partitions import hash_columns, key_hashes
+from ttf.engine.storage.partitions import hash_columns
 from ttf.raw.implausible_cells import (
     BEFORE_PREVIOUS,
     BLANKED,
@@ -321,7 +321,7 @@ def _duplicates(target: Path, schema: TableSchema) -> dict[RowPosition, tuple[st
     """Map the position of each row with the key of an earlier row to (reason, key columns)."""
     if not schema.key:
         return {}
-    rows = scan_parquet(target).select("file", "line", *schema.key, hash=hash_columns(schema.key, 0))
+    rows = scan_parquet(target).select("file", "line", *schema.key, hash=hash_columns(schema.key))
     # Equal keys have equal hashes, and hardly any other keys do: compare the keys of equal hashes alone.
     repeated_hashes = pl.concat(
         rows.filter(condition).group_by("hash").len().filter(pl.col("len") > 1).collect(engine="streaming")
@@ -351,20 +351,16 @@ def _find_orphans(target: Path, schema: TableSchema, folder: Path) -> dict[RowPo
     # The table of the owners may be missing in a trace.
     if not owner or not (folder / f"{owner}.parquet").is_file():
         return {}
-    hashes = key_hashes(owner_columns)
-    owners = scan_parquet(folder / f"{owner}.parquet").select(**hashes)
-    rows = scan_parquet(target).select("file", "line", **hashes)
-
-    def join_owners(how: Literal["semi", "anti"], columns: Sequence[pl.Expr]) -> Iterator[pl.DataFrame]:
-        for condition in _hash_conditions(owners):
-            matches = rows.filter(condition).join(owners.filter(condition), on=list(hashes), how=how)
-            yield matches.select(columns).collect(engine="streaming")
-
-    # A count is faster than the search for positions.
-    if sum(matches.item() for matches in join_owners("semi", [pl.len()])) == _count_rows(rows):
-        return {}
-    positions = pl.concat(join_owners("anti", [pl.col("file"), pl.col("line")]))
-    return dict.fromkeys(positions.sort("file", "line").iter_rows(), ("orphan", ", ".join(owner_columns)))
+    owners, rows = (
+        scan_parquet(path).select("file", "line", hash=hash_columns(owner_columns))
+        for path in (folder / f"{owner}.parquet", target)
+    )
+    orphans = pl.concat(
+        rows.filter(condition).join(owners.filter(condition), on="hash", how="anti").collect(engine="streaming")
+        for condition in _hash_conditions(owners)
+    )
+    positions = orphans.sort("file", "line").drop("hash").iter_rows()
+    return dict.fromkeys(positions, ("orphan", ", ".join(owner_columns)))
 
 
 def _hash_conditions(rows: pl.LazyFrame) -> list[pl.Expr]:

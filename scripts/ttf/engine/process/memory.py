@@ -13,7 +13,7 @@ def keep_freed_memory() -> None:
     This saves time in a process that reads one large block after another, because the system clears every new page.
     A user's own setting for the allocator of Polars (jemalloc) is not changed.
     """
-    os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:3000,muzzy_decay_ms:-1")
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "narenas:2,dirty_decay_ms:3000,muzzy_decay_ms:-1")
     keep_freed_arrays()
 
 

@@ -29,17 +29,13 @@ CHUNK_BLOCKS = 4
 WAITING_ROWS = 1 << 14
 
 
-def hash_columns(columns: Sequence[str], seed: int) -> pl.Expr:
-    """Hash the texts in these columns to 64 bits; the hash depends on the seed.
+def hash_columns(columns: Sequence[str]) -> pl.Expr:
+    """Hash the texts in these columns to 64 bits.
 
-    Column i has the seed `seed + i`, so seeds for independent hashes must differ by len(columns) or more.
+    Two of ten million keys have equal hashes with a probability of 3 in a million. A second hash in each join and
+    grouping would take 1.1 s of 13 from raw tables to jobs at full size.
     """
-    return reduce(operator.xor, (pl.col(name).hash(seed + index) for index, name in enumerate(columns)))
-
-
-def key_hashes(columns: Sequence[str], name: str = "hash") -> dict[str, pl.Expr]:
-    """Return two 64-bit hashes of the texts in these columns; no two keys of a trace agree in both."""
-    return {name: hash_columns(columns, 0), f"second_{name}": hash_columns(columns, len(columns))}
+    return reduce(operator.xor, (pl.col(name).hash(index) for index, name in enumerate(columns)))
 
 
 @dataclass(frozen=True)
@@ -152,6 +148,16 @@ def _split_by_chunk(result: pl.DataFrame) -> Iterator[tuple[int, pl.DataFrame]]:
     for length, chunk in (result["row"] // (BLOCK_ROWS * CHUNK_BLOCKS)).rle().struct.unnest().iter_rows():
         yield chunk, result.slice(offset, length)
         offset += length
+
+
+def spill_rows(rows: pl.LazyFrame, folder: Path) -> pl.LazyFrame:
+    """Write the rows to a new folder and return a scan of them: 0.3 s for 1.26 million jobs, 0.8 s as Parquet.
+
+    Each block has its own file, because a file that is read is held in memory whole.
+    """
+    blocks = pl.PartitionBy(folder, max_rows_per_file=BLOCK_ROWS, approximate_bytes_per_file=None)
+    rows.sink_ipc(blocks, mkdir=True, engine="streaming")
+    return scan_ipc(sorted(folder.iterdir()))
 
 
 def scan_in_turn(frames: Sequence[pl.LazyFrame]) -> pl.LazyFrame:

@@ -14,7 +14,6 @@ Raw table `days` (Drive Stats). Rules:
 """
 
 import polars as pl
-from ttf.engine.storage.partitions import hash_columns
 from ttf.formats.format_declaration import load_declaration
 from ttf.formats.protocol import Format, Source
 from ttf.records.clusters import add_levels
@@ -38,7 +37,7 @@ def durations(source: Source) -> pl.DataFrame:
     """
     rows = source.raw["days"]
     parts = 1 + rows.select(pl.len()).collect().item() // MAX_ROWS
-    part_index = hash_columns(["serial_number"], 0) % parts
+    part_index = pl.col("serial_number").hash(0) % parts
     stretches = pl.concat(_day_stretches(rows.filter(part_index == part).collect()) for part in range(parts))
     hours = pl.col("power_on_h")
     frame = stretches.sort("serial_number", "start_s").select(

@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 from polars.io.plugins import register_io_source
-from ttf.engine.storage.partitions import Partitions, join_results, key_hashes, scan_in_turn
+from ttf.engine.storage.partitions import Partitions, hash_columns, join_results, scan_in_turn
 from ttf.engine.storage.tables import read_blocks
 from ttf.formats.format_declaration import resolve_outcomes
 from ttf.formats.protocol import Format, Source
@@ -33,8 +33,6 @@ TASK_COLUMNS = ["job_name", "task_name"]
 # Columns that distinguish the rows of an instance; rows that agree in all of them are one try.
 TIME_COLUMNS = ("start_s", "end_s")
 TRY_COLUMNS = [*TIME_COLUMNS, "machine"]
-# The hashes of a task's names.
-KEY_HASHES = ("hash", "second_hash")
 MEASURED = ("gpu_used_milli", "cpu_used_milli", "mem_used_mib")
 
 
@@ -103,27 +101,27 @@ def task_totals(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> Iter
     the trace has these tables.
     """
     # Join by hashes of the names: moving and joining the texts of jobs and tags took 0.8 of 3.5 seconds.
-    split, job, task = partitions.split, key_hashes(["job_name"], "job_hash"), key_hashes(TASK_COLUMNS)
+    split, job, task = partitions.split, hash_columns(["job_name"]), hash_columns(TASK_COLUMNS)
     failed = (pl.col("status") == "Failed").fill_null(False).alias("failed")
-    machine_code = pl.col("machine").cast(pl.Categorical).to_physical()
+    machine = pl.col("machine").cast(pl.Categorical).to_physical()
     parts = [
-        split("user", _read_users(raw, partitions), "job_name", pl.exclude("job_name"), **job),
-        split("task", read_tasks(raw).with_row_index("row"), "job_name", "row", **job, **task),
-        split("instance", raw["instance"], "job_name", "instance", *TIME_COLUMNS, failed, machine_code, **task),
+        split("user", _read_users(raw, partitions), "job_name", pl.exclude("job_name"), job=job),
+        split("task", read_tasks(raw).with_row_index("row"), "job_name", "row", job=job, task=task),
+        split("instance", raw["instance"], "job_name", "instance", *TIME_COLUMNS, failed, machine, task=task),
     ]
     if "sensor" in raw:
-        parts.append(split("sensor", raw["sensor"], "job_name", *MEASURED, **task))
+        parts.append(split("sensor", raw["sensor"], "job_name", *MEASURED, task=task))
     for users, tasks, instances, *sensors in zip(*parts, strict=True):
-        jobs = tasks.group_by(*job).agg(job_tasks=pl.len().cast(pl.Int64))
-        totals = tasks.join(users, on=[*job], how="left").join(jobs, on=[*job], how="left")
-        totals = totals.join(_summarise_instances(instances), on=[*task], how="left")
-        totals = totals.join(_count_tries(instances), on=[*task], how="left").with_columns(
+        jobs = tasks.group_by("job").agg(job_tasks=pl.len().cast(pl.Int64))
+        totals = tasks.join(users, on="job", how="left").join(jobs, on="job", how="left")
+        totals = totals.join(_summarise_instances(instances), on="task", how="left")
+        totals = totals.join(_count_tries(instances), on="task", how="left").with_columns(
             tries=pl.when(pl.col("instance_rows") > 0).then(pl.col("tries").fill_null(1)),
             instances=pl.col("instance_rows") - pl.col("extra_rows").fill_null(0),
         )
         for sensor in sensors:
-            totals = totals.join(_average_sensors(sensor), on=[*task], how="left")
-        yield totals.drop(*job, *task).sort("row").collect(engine="streaming")
+            totals = totals.join(_average_sensors(sensor), on="task", how="left")
+        yield totals.drop("job", "task").sort("row").collect(engine="streaming")
 
 
 def placements(source: Source) -> pl.LazyFrame:
@@ -138,10 +136,9 @@ def placements(source: Source) -> pl.LazyFrame:
     source.jobs: from `jobs`.
     """
     # Join these columns alone: wider rows would all be held in memory.
-    hashes = source.jobs.select(**key_hashes(["job_id", "task"])).with_row_index("attempt_id")
+    hashes = source.jobs.select(hash=hash_columns(["job_id", "task"])).with_row_index("attempt_id")
     instances = source.raw["instance"].with_row_index("row")
-    keys = instances.select(**key_hashes(TASK_COLUMNS))
-    numbers = keys.join(hashes, on=[*KEY_HASHES], how="left", maintain_order="left")
+    numbers = instances.select(hash=hash_columns(TASK_COLUMNS)).join(hashes, "hash", "left", maintain_order="left")
     task_rows = numbers.select("attempt_id").collect(engine="streaming").to_series()
     status, has_one_try = pl.col("status_raw").cast(pl.Categorical), pl.col("attempts").eq_missing(1)
     tasks = source.jobs.select("gpu_milli", "nodes", status, has_one_try=has_one_try).collect(engine="streaming")
@@ -248,19 +245,19 @@ def _read_users(raw: Mapping[str, pl.LazyFrame], partitions: Partitions) -> pl.L
     users = raw["job"]
     if "group_tag" not in raw:
         return users.select("job_name", "user")
-    inst_id = key_hashes(["inst_id"])
-    users = users.filter(partitions.is_of_share("job_name")).select("job_name", "user", **inst_id)
-    tags = raw["group_tag"].select(recurrence_group="group", workload="workload", **inst_id)
+    inst_id = hash_columns(["inst_id"])
+    users = users.filter(partitions.is_of_share("job_name")).select("job_name", "user", hash=inst_id)
+    tags = raw["group_tag"].select(recurrence_group="group", workload="workload", hash=inst_id)
     all_shares = replace(partitions, share=0, shares=1)
     parts = (all_shares.split(name, rows, "hash", pl.all()) for name, rows in (("tagged", users), ("tag", tags)))
-    tagged = [users.join(tags, on=[*inst_id], how="left").drop(*inst_id) for users, tags in zip(*parts, strict=True)]
+    tagged = [users.join(tags, on="hash", how="left").drop("hash") for users, tags in zip(*parts, strict=True)]
     return tagged[0] if len(tagged) == 1 else scan_in_turn(tagged)
 
 
 def _summarise_instances(instance: pl.LazyFrame) -> pl.LazyFrame:
     """Summarise, per task: instance rows, rows with an end, failed_end, earliest start, latest end, machines."""
     return (
-        instance.group_by(*KEY_HASHES)
+        instance.group_by("task")
         .agg(
             instance_rows=pl.len().cast(pl.Int64),
             rows_ended=pl.col("end_s").count().cast(pl.Int64),
@@ -274,8 +271,8 @@ def _summarise_instances(instance: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _repeated_instances(instances: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the rows of instances with several rows, and perhaps a few others, from KEY_HASHES and instance."""
-    pair = pl.col("hash") ^ pl.col("instance")
+    """Return the rows of instances with several rows, and perhaps a few others, from task and instance."""
+    pair = pl.col("task") ^ pl.col("instance")
     # NumPy sorts millions of numbers in a tenth of a second.
     numbers = np.sort(instances.select(pair.alias("pair")).drop_nulls().collect(engine="streaming")["pair"].to_numpy())
     repeated = pl.Series(numbers[1:][numbers[1:] == numbers[:-1]]).unique()
@@ -284,8 +281,8 @@ def _repeated_instances(instances: pl.LazyFrame) -> pl.LazyFrame:
 
 def _count_tries(instances: pl.LazyFrame) -> pl.LazyFrame:
     """Count, per task, instance rows after the first (extra_rows) and the largest number of one instance (tries)."""
-    tries = _repeated_instances(instances).group_by(*KEY_HASHES, "instance").agg(rows=pl.len().cast(pl.Int64))
-    return tries.group_by(*KEY_HASHES).agg(extra_rows=(pl.col("rows") - 1).sum(), tries=pl.col("rows").max())
+    tries = _repeated_instances(instances).group_by("task", "instance").agg(rows=pl.len().cast(pl.Int64))
+    return tries.group_by("task").agg(extra_rows=(pl.col("rows") - 1).sum(), tries=pl.col("rows").max())
 
 
 def _number_tries(rows: pl.DataFrame) -> pl.DataFrame:
@@ -306,8 +303,8 @@ def _number_tries(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _average_sensors(sensor: pl.LazyFrame) -> pl.LazyFrame:
-    """Return, per task (KEY_HASHES), the mean of each column of MEASURED, rounded to a whole number."""
-    return sensor.group_by(*KEY_HASHES).agg(
+    """Return, per task, the mean of each column of MEASURED, rounded to a whole number."""
+    return sensor.group_by("task").agg(
         (pl.col(name).sum() / pl.col(name).count()).round(0, mode="half_away_from_zero").cast(pl.Int64, strict=False)
         for name in MEASURED
     )
