@@ -3,18 +3,20 @@
 import os
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import patch
 
 import common_code  # noqa: F401 (before what imports NumPy)
 import hypothesis
 import pytest
-from study_runs import SHARED, SHARED_DATA, SLURM, SMALL, Checkout, check_out, copy_study, hide_quarto, make_once
-from whole_study import load_claims_once
+from study_runs import ROOT, SHARED, SHARED_DATA, SLURM, SMALL, Checkout, check_out, copy_study, hide_quarto, make_once
+from ttf.study.running.start_cache import use_cache_folder
 
 # Render pages with Pandoc on every machine.
 hide_quarto()
+
+# All workers read the findings and other documents from one cache, as starts of the workflow do.
+use_cache_folder(ROOT / ".snakemake/ttf-memory")
 
 # The same examples every time, so that one commit has one verdict. New ones: HYPOTHESIS_PROFILE=explore make test
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=25)
@@ -72,12 +74,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line("".join(f"{phase:>9}" for phase in phases) + "  (seconds)")
         for file in sorted(seconds_by_file, key=lambda file: -seconds_by_file[file]["all"])[:11]:
             terminalreporter.line("".join(f"{seconds_by_file[file][phase]:9.1f}" for phase in phases) + f"  {file}")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def claims_read_once() -> Iterator[None]:
-    with patch("ttf.study.study.load_claims", load_claims_once):
-        yield
 
 
 @pytest.fixture
