@@ -1,5 +1,7 @@
 """Fixtures: a copy of the checkout, and the finished study of a small sample."""
 
+import atexit
+import gc
 import os
 import shutil
 from collections import Counter, defaultdict
@@ -11,6 +13,9 @@ import hypothesis
 import pytest
 from study_runs import ROOT, SHARED, SHARED_DATA, SLURM, SMALL, Checkout, check_out, copy_study, hide_quarto, make_once
 from ttf.study.running.start_cache import use_cache_folder
+
+# While modules are imported and tests listed nothing is garbage; to look for some takes a fifth of that time.
+gc.disable()
 
 # Render pages with Pandoc on every machine.
 hide_quarto()
@@ -58,6 +63,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return item.path.parent.name != "workflow", LONGEST.index(item.path.stem) if is_long else len(LONGEST)
 
     items.sort(key=rank)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+    atexit.register(gc.unfreeze)  # DuckDB reports what is left at the end
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
