@@ -24,7 +24,7 @@ hide_quarto()
 use_cache_folder(ROOT / ".snakemake/ttf-memory")
 
 # The same examples every time, so that one commit has one verdict. New ones: HYPOTHESIS_PROFILE=explore make test
-hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=25)
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=15)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 

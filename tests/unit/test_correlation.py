@@ -5,7 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from memory_tables import correlations, runtime_by_group
 from scipy import stats
@@ -173,7 +173,6 @@ def test_estimates_are_exact_for_large_run_times() -> None:
     assert pearson["estimate"] == pytest.approx(stats.pearsonr([0, 1, 3], [1, 2, 3]).statistic, rel=1e-14)
 
 
-@settings(max_examples=16)
 @given(
     st.lists(
         st.tuples(

@@ -37,7 +37,7 @@ def test_doubled_ranks_are_scipys(values: list[int]) -> None:
 
 
 # statsmodels takes a tenth of a second for each.
-@settings(max_examples=10)
+@settings(max_examples=5)
 @given(st.lists(st.none() | st.floats(1e-12, 1), max_size=12))
 def test_holm_agrees_with_statsmodels(p_values: list[float | None]) -> None:
     adjusted = holm(p_values)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import make_trace
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, make_rate, make_rate_table, target_numbers
@@ -398,7 +398,6 @@ def test_a_measured_run_by_hand():
     assert job_runs(ATTEMPTS.lazy(), JOBS.lazy(), ["job_id"], 4001, RUN_HABITS).height == 1
 
 
-@settings(max_examples=15)
 @given(st.integers(0, 10_000), st.integers(1, 40), st.booleans(), st.integers(0, 4_000))
 def test_leaving_out_short_runs_first_or_last_is_the_same(seed, n, with_attempts, at_least_s):
     jobs, attempts = make_trace(seed, n, with_attempts)

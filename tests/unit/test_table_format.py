@@ -369,7 +369,7 @@ def test_run_times_across_a_change_of_the_clocks(convert):
     ]
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     # Of so few rows, none is far from the others.
     st.lists(
