@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -21,6 +22,7 @@ NAMED = re.compile(r"\[([A-Za-z]\w*(?:\.[\w-]+)+)(?::\w+)?(?: [^\[\]]+)?\]")
 CELL = re.compile(r"\{[^{}]*\}")
 
 
+@cache
 def declared_keys() -> re.Pattern:
     """Return a pattern of all keys of numbers; a column in braces stands for any word."""
     declared = list(STAGE_NUMBERS)

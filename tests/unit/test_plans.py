@@ -14,7 +14,6 @@ from polars.testing import assert_frame_equal
 from shipped_claims import CLAIMS
 from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED, ETTR_MEASURED_TARGET
 from ttf.analyses.large_runs.measure_ettr.compute import job_runs, measured_table, target_runs
-from ttf.analyses.large_runs.plan_ettr import ETTR_ASSUMPTIONS
 from ttf.analyses.large_runs.plan_ettr.compute import ONE_WAIT, assumptions, mitigation_table, plan_tables, queue_of
 from ttf.display.metrics import Metrics
 from ttf.engine.errors import StudyError
@@ -327,24 +326,6 @@ def test_the_ettr_interval_combines_rate_and_wait_errors():
     row = configured.filter(rate="estimate").row(0, named=True)
     assert (row["ettr_ci_low"], row["ettr_ci_high"]) == pytest.approx((ettr_by_rate["high"], ettr_by_rate["low"]))
     assert configured.filter(pl.col("rate") != "estimate")["ettr_ci_low"].null_count() == 2
-
-
-def test_assumptions_name_their_source():
-    queue = {"value": 33.0, "source": "the trace, mean of submissions", "n": 3, "median_s": 10.0}
-    table = assumptions(make_rate_table(RATE), HABITS[0], queue, 1024)
-    rows = {row["assumption"]: row for row in table.iter_rows(named=True)}
-    assert [rows["failure rate"][name] for name in ("amount", "source", "n")] == [6.5, "state", 40]
-    assert [rows[name]["amount"] for name in ("queue", "queue, median")] == [33, 10]
-    no_rate = assumptions(
-        make_rate_table(make_rate(None, None, None, None, "why")), HABITS[0], {"value": 0, "source": "x"}, 8
-    )
-    blank = no_rate.filter(assumption="failure rate").row(0, named=True)
-    assert blank["amount"] is None and blank["reason"] == "why"
-    withheld = assumptions(make_rate_table(RATE), HABITS[0], queue, 1024, withheld="too far")
-    rows = withheld.filter(pl.col("assumption").str.contains("rate"))
-    assert rows["amount"].null_count() == 3 and rows["reason"].first() == "too far"
-    for assumptions_table in (table, no_rate, withheld):
-        ETTR_ASSUMPTIONS.check(assumptions_table)
 
 
 # Statements of the paper ----------------------------------------------------------------------------------
