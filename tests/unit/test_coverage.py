@@ -17,7 +17,7 @@ from ttf.stats.durations.strata import Times
 from ttf.stats.lifetimes.lifetime_models import fit_weibull
 from ttf.stats.lifetimes.lifetime_sample import CannotFit, Sample
 
-ROUNDS = 1000
+ROUNDS = 500
 # Three standard errors of a share of 95 % in these rounds.
 ERROR = 3 * math.sqrt(0.95 * 0.05 / ROUNDS)
 
