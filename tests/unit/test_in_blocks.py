@@ -36,7 +36,7 @@ def split_blocks(jobs, attempts, size):
     return list(iterate_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), durations, reasons, size))
 
 
-def test_durations_of_another_trace_are_an_error() -> None:
+def test_durations_of_another_trace_are_an_error():
     jobs, attempts = make_trace(2, 20, True)
     durations = infra_durations(jobs, attempts, RULES)
     for other_durations in (durations.head(-1), pl.concat([durations, durations.tail(1)])):
@@ -46,7 +46,7 @@ def test_durations_of_another_trace_are_an_error() -> None:
 
 
 @given(TRACES, SIZES)
-def test_losses_combined_from_blocks_equal_those_of_the_trace(trace, size) -> None:
+def test_losses_combined_from_blocks_equal_those_of_the_trace(trace, size):
     options = (3600, 0, [60, 600])
 
     def tables(size):

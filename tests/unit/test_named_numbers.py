@@ -50,7 +50,7 @@ def texts(file: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("file", TEXTS, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_texts_name_declared_numbers(file: Path) -> None:
+def test_texts_name_declared_numbers(file):
     keys = {key for text in texts(file) for key in NAMED.findall(text)}
     declared = declared_keys()
     assert not [key for key in sorted(keys) if not declared.fullmatch(key)]

@@ -118,7 +118,7 @@ def test_mitigations_by_hand():
 
 
 @given(st.floats(1e-5, 1.0), st.sampled_from([8, 1024, 16_384]), st.integers(0, 900), st.integers(60, 20_000))
-def test_no_mitigation_harms(rate: float, gpus: int, write_s: int, interval_s: int):
+def test_no_mitigation_harms(rate, gpus, write_s, interval_s):
     table = mitigation_table(make_rate(rate, rate, rate, 8), Habits(interval_s, write_s, 300, 600, 14 * DAY), [gpus])
     table = table.filter(pl.col("mitigation") != "best checkpoint interval")
     assert (table["ettr_after"] >= table["ettr_before"] * (1 - 1e-12)).all()
