@@ -1,23 +1,30 @@
 """Fixtures: a copy of the checkout, and the finished study of a small sample."""
 
+import atexit
+import gc
 import os
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from unittest.mock import patch
 
 import common_code  # noqa: F401 (before what imports NumPy)
 import hypothesis
 import pytest
-from study_runs import SHARED, SHARED_DATA, SLURM, SMALL, Checkout, check_out, copy_study, hide_quarto, make_once
-from whole_study import load_claims_once
+from study_runs import ROOT, SHARED, SHARED_DATA, SLURM, SMALL, Checkout, check_out, copy_study, hide_quarto, make_once
+from ttf.study.running.start_cache import use_cache_folder
+
+# While modules are imported and tests listed nothing is garbage; to look for some takes a fifth of that time.
+gc.disable()
 
 # Render pages with Pandoc on every machine.
 hide_quarto()
 
+# All workers read the findings and other documents from one cache, as starts of the workflow do.
+use_cache_folder(ROOT / ".snakemake/ttf-memory")
+
 # The same examples every time, so that one commit has one verdict. New ones: HYPOTHESIS_PROFILE=explore make test
-hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=25)
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=15)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
@@ -59,6 +66,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=rank)
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+    atexit.register(gc.unfreeze)  # DuckDB reports what is left at the end
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the seconds of the ten slowest files by phase; a fixture counts where it is first used."""
     seconds_by_file: dict[str, Counter] = defaultdict(Counter)
@@ -73,12 +86,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.line("".join(f"{phase:>9}" for phase in phases) + "  (seconds)")
         for file in sorted(seconds_by_file, key=lambda file: -seconds_by_file[file]["all"])[:11]:
             terminalreporter.line("".join(f"{seconds_by_file[file][phase]:9.1f}" for phase in phases) + f"  {file}")
-
-
-@pytest.fixture(scope="session", autouse=True)
-def claims_read_once() -> Iterator[None]:
-    with patch("ttf.study.study.load_claims", load_claims_once):
-        yield
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 
 import polars as pl
 import yaml
@@ -74,6 +75,7 @@ d,lab,7,30,9,strange,0,,1,1,
 """
 
 
+@cache
 def raw_schemas(name, minimum=0):
     """Return the schemas of a format's raw tables; minimum: of times, so that rows of a test may count from 1970."""
     document = yaml.safe_load(read_schema_text(FILES[name]))

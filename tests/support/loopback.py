@@ -91,10 +91,6 @@ def truncate(upto, **options):
     return lambda handler, site, path: send_file(handler, site, path, upto, **options)
 
 
-def ignore_ranges(handler, site, path):
-    send_file(handler, site, path, ranges=False)
-
-
 def stall(handler, site):
     site.over.wait(20)
 
@@ -114,10 +110,6 @@ def repeat_forever(piece, prefix=b"", pause_s=0.0):
             handler.wfile.flush()
 
     return answer
-
-
-def silence(handler, site, path):
-    site.over.wait(20)
 
 
 def hang_up(handler, site, path):

@@ -20,20 +20,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 from ttf.engine.errors import StudyError
 from ttf.engine.process import entry
-from ttf.study.configuration.claims import load_claims
 from ttf.study.configuration.config import DEFAULTS, dump
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.publication import find_publication_date
+from ttf.study.running.start_cache import use_cache_folder
 from ttf.study.study import Study
 
 # The checkout. `run_in_child` can set it to a copy.
 ROOT = Path(os.environ.get("TTF_CHECKOUT", Path(__file__).parents[2]))
-_load_cached_claims = functools.cache(load_claims)
+use_cache_folder(ROOT / ".snakemake/ttf-memory")
 
 
 class Named(dict):
@@ -147,15 +146,9 @@ def run_in_subprocess(
 
 
 def load_study(config: Mapping) -> Study:
-    with patch("ttf.study.study.load_claims", load_claims_once):
-        study = Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", dict(config))])
+    study = Study([("config/config.yaml", load_yaml(DEFAULTS)), ("my.yaml", dict(config))])
     study.check_headers()
     return study
-
-
-def load_claims_once(path: str, label: str) -> dict:
-    """Return the claims. Those of the checkout take a second to read, so a process reads them once."""
-    return (_load_cached_claims if path.startswith(str(ROOT)) else load_claims)(path, label)
 
 
 def hashes(folder: Path) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 import pytest
 from filled_texts import filled
-from made_numbers import ABOUT, COMPONENTS, numbers, plain, proxy
+from made_numbers import ABOUT, numbers, plain, proxy
 from ttf.display import statement_rules
 from ttf.display.brief_model import WITHHELD
 from ttf.page.brief.actions import actions
@@ -64,17 +64,6 @@ def test_r12_few_gpu_jobs_give_no_tile_headline_or_grade_a():
     assert not statement_rules.r12_few_gpus(numbers(data__gpu_jobs=(60, "jobs"), data__jobs=(1_000, "jobs")))
     m["data.size_unit"] = {"value": "node", "unit": "label", "n": None, "source": "x"}
     assert not statement_rules.r12_few_gpus(m), "node time is that of all jobs"
-
-
-def test_an_annual_failure_rate_comes_first_with_its_observed_time():
-    rate = {"afr": (3.64, "% a year"), "ci_low_clustered": (1.07, "% a year"), "ci_high_clustered": (12.3, "% a year")}
-    drives = {f"afr__{name}": value for name, value in rate.items()} | {"period__days": (20, "days")}
-    drives |= {"mttf__mttf_s": (8.6e8, "s"), "mttf__events": (43, "failures"), "durations__units": (9, "units")}
-    m = numbers(**drives, afr__failures=(43, "failures"))
-    facts = COMPONENTS | {"unit": "drive"}
-    headline = plain(bottom_line(m, facts)[0])
-    assert headline == "3.64% of drives fail in a year (95% CI 1.07–12.3): 43 failures in 20 days."
-    assert plain(tiles(m, {}, facts)[0].means) == "Observed for 20 days, scaled to a year."
 
 
 def test_r2_scaling_untested_and_no_size_measured():

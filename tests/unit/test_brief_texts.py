@@ -77,13 +77,6 @@ def test_every_number_is_in_the_metrics_and_none_is_withheld(name):
     assert not named_keys & set(brief.withheld)
 
 
-def test_the_bottom_line_names_the_main_cause_with_its_interval():
-    result, cause = bottom_line(numbers(), ABOUT)
-    assert plain(result).startswith("31.8% of ended jobs failed")
-    assert "(90% CI 16.8–24.5 h)" in plain(cause)
-    assert "cannot be estimated: causes are not recorded" in plain(bottom_line(proxy(), ABOUT)[1])
-
-
 @pytest.mark.parametrize(
     ("changes", "grade", "reason"),
     [
@@ -106,20 +99,6 @@ def test_the_bottom_line_names_the_main_cause_with_its_interval():
 def test_each_flaw_lowers_the_grade_by_one(changes, grade, reason):
     actual_grade, reasons = grade_data(numbers(**changes))
     assert (actual_grade, plain(reasons[0]) if reasons else None) == (grade, reason)
-
-
-def test_totals_of_the_trace_come_first_then_effects_on_one_run():
-    proposals, _, rejected, claim = actions(numbers(), "job")
-    assert [(plain(proposal.effect), proposal.basis) for proposal in proposals] == [
-        ("≤ 895,000", "upper bound"),
-        ("≤ 467,000", "upper bound"),
-        ("−159 days", "model"),
-        ("13,600", "model"),
-    ]
-    assert proposals[1].title.startswith("Confirm that jobs above ") and "115 of 169 infrastructure" in plain(
-        proposals[1].evidence
-    )
-    assert len(rejected) == 2 and "at most 25.8%" in plain(claim)
 
 
 ERROR_CODES = {"node_errors.codes_preceding": 3, "node_errors.window_s": 300, "node_errors.lead_s": 3_600}

@@ -1,7 +1,5 @@
 """Two manifests attribute a changed number to data, program, libraries or configuration."""
 
-import copy
-
 import pytest
 from ttf.engine.provenance.manifest_graph import Manifest
 from ttf.page.checks.changed_numbers import (
@@ -238,11 +236,3 @@ def test_a_change_without_a_margin_is_not_ranked():
         old, new = shares("a", 0.3, *bounds), shares("a", 0.4, 0.4, 0.4)
         (move,) = find_moves(results(old), results(new))
         assert measure_change(move, results(old), results(new)) == 0
-
-
-def test_a_trace_in_only_one_result_is_named():
-    old_results = Results({"old": OLD}, {"old": METRICS}, manifest(), copy.deepcopy(CONFIG))
-    assert list(report_moves(old_results, results(NEW)))[:2] == [
-        "old: only in the earlier results.",
-        "slurm: only in the study.",
-    ]

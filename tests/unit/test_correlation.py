@@ -5,7 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from memory_tables import correlations, runtime_by_group
 from scipy import stats
@@ -78,7 +78,7 @@ COLUMNS = {
 }
 
 
-def test_estimates_and_p_agree_with_scipy() -> None:
+def test_estimates_and_p_agree_with_scipy():
     jobs = simulated()
     table = correlations(jobs, [None, 300])
     CORRELATIONS.check(table)
@@ -105,7 +105,7 @@ def test_estimates_and_p_agree_with_scipy() -> None:
             assert (actual["ci_low"], actual["ci_high"]) == pytest.approx(tuple(limits), rel=1e-9)
 
 
-def test_holm_is_over_the_features_of_one_family() -> None:
+def test_holm_is_over_the_features_of_one_family():
     jobs = simulated().with_columns(size=pl.lit(4))  # constant, so blank and not in the family
     table = correlations(jobs, [None])
     for _, family in table.group_by("outcome_set", "unit", "method"):
@@ -117,7 +117,7 @@ def test_holm_is_over_the_features_of_one_family() -> None:
         assert blank["p_adjusted"] is None and blank["reject"] is None and blank["reason"]
 
 
-def test_intervals_by_hand() -> None:
+def test_intervals_by_hand():
     sizes, runtimes = [1, 2, 3, 4, 5, 6, 7], [2, 1, 4, 3, 7, 5, 6]
     table = correlations(jobs_of(runtimes, sizes), [None])
     z = 1.959963984540054
@@ -145,7 +145,7 @@ def test_intervals_by_hand() -> None:
         ([1, 2, 3], [None, None, None], "group_mean", "fewer than 3 points"),
     ],
 )
-def test_blank_with_a_reason(runtimes: list, sizes: list, unit: str, reason: str) -> None:
+def test_blank_with_a_reason(runtimes, sizes, unit, reason):
     table = correlations(jobs_of(runtimes, sizes), [None])
     CORRELATIONS.check(table)
     table = table.filter(pl.col("unit") == unit)
@@ -156,7 +156,7 @@ def test_blank_with_a_reason(runtimes: list, sizes: list, unit: str, reason: str
     assert rows["n"].null_count() == 0
 
 
-def test_a_perfect_correlation_has_no_zero_p() -> None:
+def test_a_perfect_correlation_has_no_zero_p():
     table = correlations(jobs_of([30, 20, 10, 5], [1, 2, 3, 4]), [None])
     spearman = row(table, unit="job", method="spearman")
     assert (spearman["estimate"], spearman["p_value"]) == (-1.0, SMALLEST_P)
@@ -166,14 +166,13 @@ def test_a_perfect_correlation_has_no_zero_p() -> None:
     assert kendall["reason"]
 
 
-def test_estimates_are_exact_for_large_run_times() -> None:
+def test_estimates_are_exact_for_large_run_times():
     # Run times that differ in the last of 14 digits: sums of squares in doubles lose every digit of r.
     base = 10**13
     pearson = row(correlations(jobs_of([base, base + 1, base + 3], [1, 2, 3]), [None]), method="pearson")
     assert pearson["estimate"] == pytest.approx(stats.pearsonr([0, 1, 3], [1, 2, 3]).statistic, rel=1e-14)
 
 
-@settings(max_examples=16)
 @given(
     st.lists(
         st.tuples(
@@ -185,7 +184,7 @@ def test_estimates_are_exact_for_large_run_times() -> None:
     ),
     st.randoms(),
 )
-def test_row_order_does_not_matter(rows: list, random) -> None:
+def test_row_order_does_not_matter(rows, random):
     schema = {"outcome": pl.String, "runtime_s": pl.Int64, "size": pl.Int64}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
     shuffled = list(rows)
@@ -213,7 +212,7 @@ not_success,size,50,2,2,6.50,6.50
 """
 
 
-def test_runtime_by_group_by_hand() -> None:
+def test_runtime_by_group_by_hand():
     jobs = pl.DataFrame(
         {
             "outcome": ["success"] * 5 + ["failure", "running"],

@@ -40,7 +40,7 @@ def arrays(frame: pl.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("method", SCIPY)
-def test_an_influence_is_the_derivative_in_a_cluster_weight(method: str) -> None:
+def test_an_influence_is_the_derivative_in_a_cluster_weight(method):
     """Compare with numerical derivatives of the weighted coefficient in the weight of each cluster."""
     frame = tied_jobs()
     cluster, x, y = arrays(frame)
@@ -68,7 +68,7 @@ def weighted(x: np.ndarray, y: np.ndarray, weights: np.ndarray, method: str) -> 
 
 
 @pytest.mark.parametrize("method", SCIPY)
-def test_the_interval_is_near_that_of_a_jackknife_over_users(method: str) -> None:
+def test_the_interval_is_near_that_of_a_jackknife_over_users(method):
     frame = tied_jobs()
     cluster, x, y = arrays(frame)
     row = correlation_row(frame, method)
@@ -86,7 +86,7 @@ def test_the_interval_is_near_that_of_a_jackknife_over_users(method: str) -> Non
     assert row["p_clustered"] == pytest.approx(p)
 
 
-def test_weeks_that_shift_sizes_and_run_times_widen_the_interval() -> None:
+def test_weeks_that_shift_sizes_and_run_times_widen_the_interval():
     """All jobs of a week share a level; users do not differ. The interval holds no correlation within weeks."""
     rng = np.random.default_rng(3)
     user, week = rng.integers(0, 60, 1_200), rng.integers(0, 16, 1_200)
@@ -99,7 +99,7 @@ def test_weeks_that_shift_sizes_and_run_times_widen_the_interval() -> None:
     assert by_both["ci_low_clustered"] < by_user["ci_low_clustered"] < by_user["ci_high_clustered"]
 
 
-def test_a_null_is_rarely_rejected_when_users_differ() -> None:
+def test_a_null_is_rarely_rejected_when_users_differ():
     """50 users differ at random. Intervals that assume independence reject too many nulls."""
     rng = np.random.default_rng(8)
     rejected = {(method, p): 0 for method in SCIPY for p in ("p_value", "p_clustered")}
@@ -117,7 +117,7 @@ def test_a_null_is_rarely_rejected_when_users_differ() -> None:
         assert rejected[method, "p_value"] / rounds > 0.2
 
 
-def test_blank_results_have_a_reason() -> None:
+def test_blank_results_have_a_reason():
     three_users = tied_jobs(users=3)
     row = correlation_row(three_users, "spearman")
     assert row["clusters"] < FEWEST

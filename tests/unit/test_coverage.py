@@ -17,7 +17,7 @@ from ttf.stats.durations.strata import Times
 from ttf.stats.lifetimes.lifetime_models import fit_weibull
 from ttf.stats.lifetimes.lifetime_sample import CannotFit, Sample
 
-ROUNDS = 1000
+ROUNDS = 500
 # Three standard errors of a share of 95 % in these rounds.
 ERROR = 3 * math.sqrt(0.95 * 0.05 / ROUNDS)
 
@@ -36,7 +36,7 @@ def simulated(rng: np.random.Generator, shape: float, n: int, failing: float) ->
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 @pytest.mark.parametrize("expected", [1, 5, 10, 0.1, 40])
-def test_mttf_interval_covers_exactly(expected: float, confidence: float) -> None:
+def test_mttf_interval_covers_exactly(expected, confidence):
     """Sum the probability of every failure count whose interval includes the true value."""
     exposure, covered = 10**6, 0.0
     for failures in range(200):
@@ -47,7 +47,7 @@ def test_mttf_interval_covers_exactly(expected: float, confidence: float) -> Non
 
 
 @pytest.mark.parametrize(("confidence", "minimum"), [(0.9, 0.870), (0.95, 0.938)])
-def test_mixed_bounds_and_intervals_cover_as_documented(confidence: float, minimum: float) -> None:
+def test_mixed_bounds_and_intervals_cover_as_documented(confidence, minimum):
     """Coverage is lowest where both the bound for zero failures and the interval for many failures can miss."""
     low, high = poisson_limits(np.arange(60), confidence)
     expected = np.linspace(0.5, 15, 2000)[:, None]
@@ -72,7 +72,7 @@ def shape_coverage(shape: float, failures: int, failing: float) -> float:
 
 
 @pytest.mark.parametrize(("shape", "failing"), [(0.7, 0.2), (1.5, 1)])
-def test_weibull_shape_covers_from_a_hundred_failures_on(shape: float, failing: float) -> None:
+def test_weibull_shape_covers_from_a_hundred_failures_on(shape, failing):
     assert abs(shape_coverage(shape, FEWEST_FAILURES, failing) - 0.95) <= ERROR
 
 
@@ -95,7 +95,7 @@ def band_coverage(n: int, true_survival: float, failing: float = 1) -> float:
     ("n", "true_survival", "failing"),
     [(100, 0.9, 1), (100, 0.1, 1), (1000, 0.99, 0.05)],
 )
-def test_kaplan_meier_covers_if_ten_failures_are_expected(n: int, true_survival: float, failing: float) -> None:
+def test_kaplan_meier_covers_if_ten_failures_are_expected(n, true_survival, failing):
     assert round(n * (1 - true_survival)) >= 10
     # The number of failures is an integer, so coverage changes in steps.
     assert abs(band_coverage(n, true_survival, failing) - 0.95) <= ERROR + 0.005

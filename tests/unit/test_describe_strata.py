@@ -205,19 +205,6 @@ def tiles_of(table: pl.DataFrame, m=None, tiles=tuple(KEY_BY_TILE)) -> dict:
     return json.loads(text)["groups"]["Account"]["project0"]
 
 
-def test_tiles_of_a_stratum_in_words():
-    tiles = tiles_of(strata(timeouts=600))
-    assert (tiles["failure_rate"]["value"], tiles["failure_rate"]["state"]) == ("30.0%", "shown")
-    assert tiles["failure_rate"]["interval"] == "95% CI 25.0–35.0% if independent · n = 6,000"
-    assert "600 jobs" in tiles["failure_rate"]["means"]
-    assert tiles["failed_gpu_time"]["value"] == "25.0%"
-    assert "40.0%" in tiles["failed_gpu_time"]["means"]
-    assert tiles["node_rate"]["interval"] == "95% CI 6.00–10.5 if independent · 40 failures"
-    assert tiles["when"]["value"] == "13.7"
-    tiles = tiles_of(strata(ci_low_clustered=0.2, ci_high_clustered=0.4))
-    assert tiles["failure_rate"]["interval"].startswith("95% CI 20.0–40.0% · ")
-
-
 def test_failed_gpu_time_has_the_interval_of_users_and_weeks():
     """Compare with shares of GPU time clustered by user and by the week in which jobs end."""
     week = 7 * DAY_S

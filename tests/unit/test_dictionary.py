@@ -28,21 +28,6 @@ def test_the_dictionary_in_the_docs_is_that_of_the_contracts():
     assert shipped == to_markdown(group_by_analysis()), "a contract has changed: run `make docs`"
 
 
-def test_every_table_and_column_is_in_the_dictionary():
-    groups = group_by_analysis()
-    text, page = to_markdown(groups), ParsedPage(to_html_page(groups))
-    tables = [table for group in groups.values() for table in group]
-    # The prefix avoids ids that page scripts use, such as `strata`.
-    assert page.values("id") == [f"table-{table.name}" for table in tables]
-    assert page.tags.count("tr") == sum(len(table.columns) + bool(table.columns) for table in tables)
-    for contract in tables:
-        _, line = text.split(f"**{contract.path}** ", 1)
-        line = line.partition("\n\n")[0]
-        assert line.startswith(contract.description)
-        for name, column in contract.columns.items():
-            assert f"<br>`{name}` {column.kind}" in line and column.description in line, (contract.name, name)
-
-
 def test_the_page_escapes_what_a_study_declares():
     hostile = table(HOSTILE, HOSTILE, **{HOSTILE: share(HOSTILE, HOSTILE, HOSTILE)})
     page = ParsedPage(to_html_page({HOSTILE: (hostile,)}))

@@ -238,7 +238,7 @@ NAMES = st.sampled_from(["id", "job_id", "state", "status", "start", "end", "cre
 
 
 @given(st.lists(st.tuples(NAMES, st.lists(CELLS, min_size=4, max_size=4)), max_size=8), st.sampled_from(",;\t| "))
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_table_is_drafted_or_refused(tmp_path, columns, delimiter):
     rows = [[name for name, _ in columns], *zip(*(cells for _, cells in columns), strict=True)]
     (tmp_path / "runs.csv").write_text("".join(delimiter.join(row) + "\n" for row in rows))

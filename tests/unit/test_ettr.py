@@ -47,7 +47,7 @@ PLANS = st.builds(
 )
 
 
-def test_by_hand() -> None:
+def test_by_hand():
     # Two failures a day, each losing 40 minutes, with ten minutes of waiting; ten days of work.
     plan = Plan(2 / DAY, 3600, 300, 600, 600, 10 * DAY)
     lost = 2 * 2400 / DAY
@@ -58,7 +58,7 @@ def test_by_hand() -> None:
     assert ettr_combined(plan) == pytest.approx(10 * DAY / (scheduled + 600 * (1 + 2 * scheduled / DAY)))
 
 
-def test_without_failures_all_is_exact() -> None:
+def test_without_failures_all_is_exact():
     calm = replace(PLAN, failures_per_s=0.0)
     wall = 600 + 300 + 14 * 24 * 3900
     assert expected_wall_s(calm) == expected_scheduled_s(calm) + 600 == wall
@@ -73,13 +73,13 @@ def test_without_failures_all_is_exact() -> None:
 @pytest.mark.parametrize(
     "habit", [Habits(3600, 300, 600, 900, 25_000), Habits(500, 0, 0, 0, 1000), Habits(9, 1, 8, 7, 5)]
 )
-def test_the_mean_equals_first_step_analysis(load: float, habit: Habits) -> None:
+def test_the_mean_equals_first_step_analysis(load, habit):
     rate = load / habit.interval_s
     plan = Plan(rate, habit.interval_s, habit.write_s, habit.restart_s, habit.queue_s, habit.productive_s)
     assert expected_wall_s(plan) == pytest.approx(wall_by_first_steps(rate, habit), rel=1e-9)
 
 
-def test_the_last_piece_may_be_short() -> None:
+def test_the_last_piece_may_be_short():
     # 2.5 intervals are three pieces with three writes.
     calm = Plan(0.0, 1000, 10, 0, 0, 2500)
     assert expected_wall_s(calm) == 2530
@@ -89,7 +89,7 @@ def test_the_last_piece_may_be_short() -> None:
 
 
 @given(PLANS)
-def test_long_runs_converge_to_the_long_run_form(plan: Plan) -> None:
+def test_long_runs_converge_to_the_long_run_form(plan):
     pieces = 1e9
     long = replace(plan, productive_s=plan.interval_s * pieces)
     start = (plan.restart_s + plan.queue_s) * np.exp(plan.failures_per_s * plan.restart_s)
@@ -97,7 +97,7 @@ def test_long_runs_converge_to_the_long_run_form(plan: Plan) -> None:
 
 
 @given(PLANS)
-def test_the_ratio_is_a_share_and_failures_only_harm(plan: Plan) -> None:
+def test_the_ratio_is_a_share_and_failures_only_harm(plan):
     ratio = ettr_renewal(plan)
     assert 0 <= ratio <= 1
     assert ettr_renewal(replace(plan, failures_per_s=plan.failures_per_s * 1.1)) <= ratio
@@ -106,13 +106,13 @@ def test_the_ratio_is_a_share_and_failures_only_harm(plan: Plan) -> None:
 
 
 @pytest.mark.parametrize("lost", [1.0, 1.5])
-def test_beyond_their_range_the_approximations_are_none(lost: float) -> None:
+def test_beyond_their_range_the_approximations_are_none(lost):
     plan = replace(PLAN, failures_per_s=lost / (PLAN.restart_s + PLAN.interval_s / 2))
     assert np.isnan([ettr_v1(plan), ettr_v2(plan), ettr_combined(plan)]).all()
     assert 0 < ettr_renewal(plan) < 0.6
 
 
-def test_an_endless_run_has_no_effective_time() -> None:
+def test_an_endless_run_has_no_effective_time():
     endless = replace(PLAN, failures_per_s=1.0)
     assert expected_wall_s(endless) == np.inf
     assert ettr_renewal(endless) == ettr_long_run(endless) == 0
@@ -125,13 +125,13 @@ def test_an_endless_run_has_no_effective_time() -> None:
 
 @pytest.mark.parametrize("name", [field.name for field in fields(Plan)])
 @pytest.mark.parametrize("value", [-1, np.nan, np.inf, np.array([1.0, -1.0])])
-def test_nonsense_is_refused(name: str, value: float) -> None:
+def test_nonsense_is_refused(name, value):
     with pytest.raises(ValueError, match=name):
         replace(PLAN, **{name: value})
 
 
 @pytest.mark.parametrize("name", ["interval_s", "productive_s"])
-def test_a_plan_needs_work(name: str) -> None:
+def test_a_plan_needs_work(name):
     with pytest.raises(ValueError, match=f"{name} has to be above 0"):
         replace(PLAN, **{name: 0})
 
@@ -148,7 +148,7 @@ GRID = [
 
 
 @pytest.mark.parametrize("number", range(len(GRID)))
-def test_the_simulation_agrees_with_the_exact_form(number: int) -> None:
+def test_the_simulation_agrees_with_the_exact_form(number):
     plan = GRID[number]
     wall, interruptions = simulate_runs(plan, 4000, seed=100 + number)
     estimate, error = estimate_ettr(plan.productive_s, wall)
@@ -163,7 +163,7 @@ def test_the_simulation_agrees_with_the_exact_form(number: int) -> None:
 
 
 @pytest.mark.parametrize("load", 10.0 ** np.arange(-12, 2, 2))
-def test_the_best_interval_is_that_of_a_numerical_search(load: float) -> None:
+def test_the_best_interval_is_that_of_a_numerical_search(load):
     rate = 1e-4
     write = load / rate
     best = optimal_interval_s(rate, write)
@@ -181,7 +181,7 @@ def test_the_best_interval_is_that_of_a_numerical_search(load: float) -> None:
     assert best <= daly_young_interval_s(rate, write)
 
 
-def test_limits_of_the_best_interval() -> None:
+def test_limits_of_the_best_interval():
     assert optimal_interval_s(1e-4, 0) == daly_young_interval_s(1e-4, 0) == 0
     assert optimal_interval_s(0, 300) == daly_young_interval_s(0, 300) == np.inf
     assert np.isnan([optimal_interval_s(0, 0), daly_young_interval_s(0, 0)]).all()

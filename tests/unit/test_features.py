@@ -24,18 +24,18 @@ def labels(name: str, values: list) -> list[str]:
         ("memory_usage", [511, 512, 1535, 1536], ["0", "1", "1", "2"]),
     ],
 )
-def test_labels_have_readable_units(name: str, values: list, expected: list[str]) -> None:
+def test_labels_have_readable_units(name, values, expected):
     assert labels(name, values) == expected
 
 
-def test_a_missing_value_has_no_group() -> None:
+def test_a_missing_value_has_no_group():
     for feature in FEATURES:
         dtype = pl.Int64 if feature.is_numeric else pl.String
         frame = pl.DataFrame({feature.column: [None]}, schema={feature.column: dtype})
         assert frame.select(feature.group_key()).item() is None
 
 
-def test_measured_features_need_their_column() -> None:
+def test_measured_features_need_their_column():
     requests = pl.DataFrame(schema=dict.fromkeys(["size", "gpu_type", "gpu_milli", "cpu_milli", "mem_mib"]))
     names = [feature.name for feature in select_features(requests)]
     assert names == ["gpu_type", "gpu_request", "cpu_request", "memory_request", "size"]

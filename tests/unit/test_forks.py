@@ -254,7 +254,7 @@ def test_small_jobs_are_forked_with_the_inputs_of_snakemake(run, tmp_path):
 
 
 def test_a_run_with_deployed_software_is_not_forked(run):
-    process, reports = run("--sdm", "env-modules")
+    process, reports = run("--sdm", "env-modules", "--", "little.json")
     assert process.returncode == 0, process.stderr
     assert "little" in reports and not any(job["forked"] for job in reports.values())
 

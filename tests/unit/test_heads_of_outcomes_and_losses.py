@@ -134,25 +134,6 @@ def cause_data(*rows: tuple[str, str | None, int, float | None], line: str | Non
     return tables, Numbers(compute_metrics("classify_failures", tables))
 
 
-@pytest.mark.parametrize(
-    ("rows", "claim"),
-    [
-        ([(NO_RULE, None, 9, 5.0)], "None of 9 failed attempts has a recorded reason"),
-        (
-            [("Time limit", "user program", 2, 60.0), ("Killed", "user program", 8, 40.0)],
-            "Time limits ended 20.0% of failed attempts but 60.0% of their GPU time",
-        ),
-        (
-            [("Killed", "user program", 4, 5.0), ("Core dump", "user program", 4, 5.0), (NO_RULE, None, 2, 1.0)],
-            "80.0% of failed attempts have a recorded reason",
-        ),
-    ],
-)
-def test_the_claim_on_causes(rows, claim):
-    _, m = cause_data(*rows)
-    assert phrases.strip_markup(checked(causes.head(PODS, m), m).claim) == claim
-
-
 def test_the_head_of_causes_reports_infrastructure_time_limits_and_unknown_reasons():
     tables, m = cause_data(
         ("Node failure", "system software or hardware", 1, 50.0),
@@ -169,14 +150,6 @@ def test_the_head_of_causes_reports_infrastructure_time_limits_and_unknown_reaso
     assert "<script" not in html and "outcomes.failure_share" not in phrases.list_keys(head.callout.text)
     kinds = [row["kind"] for row in failed_attempts_by_reason(tables, Study()).datasets["reasons"]]
     assert kinds == ["infra", "none", "limit"]
-
-
-def test_a_line_replaces_the_head_if_no_attempt_failed_or_no_cause_is_recorded():
-    tables, m = cause_data()
-    assert causes.head(PODS, m) == Line("Causes of failures", "no attempt failed", "taxonomy")
-    assert failed_attempts_by_reason(tables, Study()).empty == "no attempt failed"
-    assert states.lines(PODS, m) == []
-    assert [line.checked for line in states.lines(PODS, Numbers())] == [False]
 
 
 def test_long_or_hostile_reasons_do_not_widen_the_chart_of_causes():
@@ -224,20 +197,6 @@ def test_the_cost_of_infrastructure_is_reported_if_causes_are_known():
     labels = [key.label for key in checked(losses.head(PODS, proxy), proxy).keys]
     assert labels == ["Failed attempts", "Would be lost with hourly checkpoints, any failure"]
     assert [line.subject for line in losses.lines(PODS, proxy)] == ["Preemption"]
-
-
-@pytest.mark.parametrize(
-    ("losses_of_all", "finding", "is_checked"),
-    [
-        ({}, "no pod has run", False),
-        (RAN, "no attempt failed, of 10", True),
-        (RAN | {"failed_runs": 2, "failed_without_time": 2}, "no failed attempt has a GPU and a known", False),
-    ],
-)
-def test_a_line_replaces_the_head_if_nothing_was_lost(losses_of_all, finding, is_checked):
-    line = losses.head(PODS, loss_numbers(**losses_of_all))
-    assert phrases.strip_markup(line.result).startswith(finding)
-    assert line.checked is is_checked
 
 
 def test_a_user_with_most_failures_is_reported_with_the_share_of_all_others():

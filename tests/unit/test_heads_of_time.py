@@ -128,19 +128,6 @@ def test_no_estimate_rests_on_a_few_failures_with_an_end():
 
 
 @pytest.mark.parametrize(
-    ("values", "finding"),
-    [
-        ({}, "no job failed"),
-        ({"survival.n": 1, "survival.events": 0, "mttf.exposure_s": 3_600}, "no job failed in 1\u00a0h"),
-        ({"survival.n": 3, "survival.events": 0, "without_end.failures": 9}, "9 failures, all of unknown end"),
-    ],
-)
-def test_a_line_replaces_the_head_if_no_failure_has_a_time(values, finding):
-    line = mttf.head(trace(), numbers(values))
-    assert isinstance(line, Line) and strip_markup(line.result) == finding
-
-
-@pytest.mark.parametrize(
     ("values", "claim"),
     [
         (LAW | PROJECTED, "Infrastructure MTTF falls in proportion to GPUs, to 28.6\u00a0h at 1,024 GPUs (projected)"),
@@ -159,27 +146,6 @@ def test_the_claim_on_scaling_is_the_verdict_on_the_law(values, claim):
     head = sizes.head(trace(), m)
     assert check_claim(head, m) == claim
     assert (head.callout is not None) == ("sizes.needed" in values)
-
-
-@pytest.mark.parametrize(
-    ("values", "claim"),
-    [
-        (
-            NODES,
-            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; "
-            "no node has excess failures",
-        ),
-        (
-            LEMONS,
-            "The infrastructure failure rate varied between 7.00 and 11.4 per 1,000 node-days; "
-            "2 nodes have excess failures",
-        ),
-        ({"sizes.basis": "proxy"}, "The failure rate (any cause) varied between 7.00 and 11.4 per 1,000 node-days"),
-    ],
-)
-def test_the_claim_on_periods_names_lowest_and_highest(values, claim):
-    m = numbers(WINDOWS, values)
-    assert check_claim(rate.head(trace(), m), m) == claim
 
 
 def test_exact_intervals_are_used_without_clusters_but_not_with_few_clusters():

@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import make_trace
 from polars.testing import assert_frame_equal
@@ -13,7 +13,6 @@ from ttf.records.runs import USER, build_runs, iterate_blocks
 
 RULES = {"states": ["NODE_FAIL"]}
 SIZES = st.integers(1, 9)
-few_examples = settings(deadline=None, max_examples=15)
 
 
 TRACES = st.builds(make_trace, st.integers(0, 10_000), st.integers(0, 40), st.booleans())
@@ -37,7 +36,7 @@ def split_blocks(jobs, attempts, size):
     return list(iterate_blocks(jobs.lazy(), None if attempts is None else attempts.lazy(), durations, reasons, size))
 
 
-def test_durations_of_another_trace_are_an_error() -> None:
+def test_durations_of_another_trace_are_an_error():
     jobs, attempts = make_trace(2, 20, True)
     durations = infra_durations(jobs, attempts, RULES)
     for other_durations in (durations.head(-1), pl.concat([durations, durations.tail(1)])):
@@ -46,9 +45,8 @@ def test_durations_of_another_trace_are_an_error() -> None:
                 build_runs(*block).collect()
 
 
-@few_examples
 @given(TRACES, SIZES)
-def test_losses_combined_from_blocks_equal_those_of_the_trace(trace, size) -> None:
+def test_losses_combined_from_blocks_equal_those_of_the_trace(trace, size):
     options = (3600, 0, [60, 600])
 
     def tables(size):

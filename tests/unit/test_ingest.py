@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from format_tables import FILES
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ttf.engine.errors import StudyError
 from ttf.raw import ingest as ingest_module
@@ -225,7 +225,6 @@ instances = st.builds(instance, number, name, time, time).map(str.encode)
     st.lists(instances | junk, max_size=8),
     st.integers(1, 200),
 )
-@settings(max_examples=15, deadline=None)
 def test_rows_are_accepted_or_quarantined(schemas, tmp_path_factory, job_rows, task_rows, instance_rows, block_bytes):
     folder = Path(tmp_path_factory.getbasetemp()) / "mix"
     folder.mkdir(exist_ok=True)

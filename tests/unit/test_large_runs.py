@@ -46,7 +46,7 @@ def checked_head(tables, m):
     return check_head(head(make_trace(tables), m), m)
 
 
-def test_a_run_that_mostly_works() -> None:
+def test_a_run_that_mostly_works():
     inputs, m = planned(RATE)
     finding = checked_head(inputs, m)
     ratio = m["ettr.estimate.scheduled_ettr"]
@@ -57,7 +57,7 @@ def test_a_run_that_mostly_works() -> None:
     assert note.endswith(f"; wall-clock {100 * m['ettr.estimate.wall_clock_ettr']:.1f}%")
 
 
-def test_a_run_without_progress_or_without_failures() -> None:
+def test_a_run_without_progress_or_without_failures():
     finding = checked_head(*planned(make_rate(500.0, 400.0, 600.0, 8)))
     assert "would make almost no progress: a failure every" in finding.claim
     finding = checked_head(*planned(make_rate(0.0, 0.0, 1e-3, None), failures=0, basis="component"))
@@ -74,7 +74,7 @@ def test_a_run_without_progress_or_without_failures() -> None:
         ("event", None, "too few sizes to test the 1/N law"),
     ],
 )
-def test_an_impossible_estimate_states_the_reason_and_the_data_needed(basis, verdict, reason) -> None:
+def test_an_impossible_estimate_states_the_reason_and_the_data_needed(basis, verdict, reason):
     inputs, m = planned(NO_RATE, basis=basis)
     m |= {} if verdict is None else {"sizes.law.verdict": {"value": verdict, "n": 1, "unit": "label"}}
     finding = checked_head(inputs, m)
@@ -85,7 +85,7 @@ def test_an_impossible_estimate_states_the_reason_and_the_data_needed(basis, ver
     assert "failure rate" not in tables(make_trace(inputs))["ettr-assumptions"].frame["assumption"]
 
 
-def test_withheld_values_appear_nowhere() -> None:
+def test_withheld_values_appear_nowhere():
     """Numbers removed from the metrics are neither in the finding nor in the planner."""
     inputs, m = planned(RATE)
     remaining = Numbers({key: row for key, row in m.items() if ".estimate." not in key})
@@ -94,7 +94,7 @@ def test_withheld_values_appear_nowhere() -> None:
     assert form["fields"]["rate"] is None and set(form["said"].values()) == {"–"}
 
 
-def test_the_planner_starts_with_values_of_the_trace() -> None:
+def test_the_planner_starts_with_values_of_the_trace():
     inputs, m = planned(RATE, [Habits(1800, 20, 60, DAY / 2, 3 * DAY)], target=96)
     form = planner(make_trace(inputs), m)
     assert form["fields"] == pytest.approx(
@@ -104,7 +104,7 @@ def test_the_planner_starts_with_values_of_the_trace() -> None:
     assert form["withheld"] is None
 
 
-def test_the_planner_of_components_needs_their_failure_rate() -> None:
+def test_the_planner_of_components_needs_their_failure_rate():
     inputs, m = planned(NO_RATE, basis="component")
     rate = {RATE_KEY: {"value": 4.78, "unit": "failures per 1000 node days", "n": 90}}
     rate |= {f"sizes.rate.ci_{end}": rate[RATE_KEY] | {"value": value} for end, value in (("low", 2.3), ("high", 10.1))}
@@ -119,14 +119,14 @@ def test_the_planner_of_components_needs_their_failure_rate() -> None:
     assert planner(make_trace(inputs), Numbers(m | rate))["fields"]["rate"] is None, "runs of jobs need a projection"
 
 
-def test_the_tables_hold_only_projected_sizes() -> None:
+def test_the_tables_hold_only_projected_sizes():
     inputs, _ = planned(replace(RATE, projects_to=200))
     page_tables = tables(make_trace(inputs))
     assert page_tables["ettr"].frame["gpus"].max() <= 200 * 8
     assert "failure rate" in page_tables["ettr-assumptions"].frame["assumption"]
 
 
-def test_the_chart_has_two_lines_by_size() -> None:
+def test_the_chart_has_two_lines_by_size():
     inputs, m = planned(RATE, QUEUED)
     chart = ettr_by_gpus(inputs, Study("job"))
     rows = {(row["size"], row["series"]): row for row in chart.datasets["lines"]}

@@ -67,7 +67,7 @@ def hours(sums: pl.DataFrame, *keys: str) -> dict:
     return {key[0] if not keys else key[:-1]: key[-1] / GPU_HOUR for key in totals.iter_rows()}
 
 
-def test_categories_of_used_gpu_time_by_hand() -> None:
+def test_categories_of_used_gpu_time_by_hand():
     runs = make_runs(
         {"gpu_milli": 8000},
         {"outcome": "failure", "infra": True, "runtime_s": 3 * HOUR, "gpu_milli": 4000},  # loses the last hour
@@ -101,7 +101,7 @@ def test_categories_of_used_gpu_time_by_hand() -> None:
     assert category.INFRA_LOST not in list_categories("proxy", {})
 
 
-def test_months_divide_the_time_of_runs() -> None:
+def test_months_divide_the_time_of_runs():
     new_year = 1_735_689_600
     months = Months(new_year - DAY, new_year + 32 * DAY)
     assert months.month_names == ["2024-12", "2025-01", "2025-02"]
@@ -122,7 +122,7 @@ SPAN = st.tuples(TIMES, TIMES).map(sorted)
     st.lists(st.tuples(SPAN, st.booleans(), st.sampled_from("abcd"))),
     st.lists(st.tuples(SPAN, st.sampled_from("abd")), unique_by=lambda row: row[1]),
 )
-def test_unavailable_gpu_time_matches_a_count_by_second(gpu_use, outages, observed) -> None:
+def test_unavailable_gpu_time_matches_a_count_by_second(gpu_use, outages, observed):
     rows = [(f"j{n}", node, *span, 1000 * gpus) for n, (span, gpus, node) in enumerate(gpu_use)]
     nodes = make_nodes(a=4, d=2)  # b and c have no entry: their capacity is the most GPUs in use at once
     capacity = {"a": 4, "d": 2} | {
@@ -162,7 +162,7 @@ def steps(seed: random.Random, limit: int, size: int) -> Steps:
 
 
 @given(st.integers(0, 10**6), st.integers(0, 12), st.booleans(), st.integers(1, 60))
-def test_the_ledger_adds_up_in_every_month_and_by_windows_of_any_length(seed, size, has_waits, window_s) -> None:
+def test_the_ledger_adds_up_in_every_month_and_by_windows_of_any_length(seed, size, has_waits, window_s):
     seed = random.Random(seed)
     used, unavailable = steps(seed, 9000, size), [steps(seed, 1000, size) for _ in UNAVAILABLE_KINDS]
     waits = steps(seed, 5000, size) if has_waits else None
@@ -183,7 +183,7 @@ def test_the_ledger_adds_up_in_every_month_and_by_windows_of_any_length(seed, si
 
 @settings(max_examples=10)
 @given(st.integers(0, 10_000), st.integers(0, 40), st.booleans(), st.integers(1, 9))
-def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size) -> None:
+def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size):
     jobs, attempts = make_trace(seed, n, with_attempts)
     durations = infra_durations(jobs, attempts, {"states": ["NODE_FAIL"]}).lazy()
 
@@ -198,7 +198,7 @@ def test_blocks_of_jobs_give_the_same_sums(seed, n, with_attempts, size) -> None
     )
 
 
-def test_indistinguishable_categories_are_merged_under_one_name() -> None:
+def test_indistinguishable_categories_are_merged_under_one_name():
     unused = {name: [1] for name in (*UNAVAILABLE_KINDS, category.FREE_WAITED, category.FREE, category.ABOVE_CAPACITY)}
     assert set(name_unused(unused, True, True)) == set(unused)
     assert set(name_unused(unused, False, True)) == {category.IDLE_WAITED, category.IDLE, category.ABOVE_CAPACITY}
@@ -233,7 +233,7 @@ def example_ledger(prices=None, unused=UNUSED_BY_MONTH) -> pl.DataFrame:
     return table
 
 
-def test_the_scopes_of_the_ledger() -> None:
+def test_the_scopes_of_the_ledger():
     table = example_ledger()
     totals = table.group_by("scope_by", "scope", maintain_order=True).agg(pl.col("gpu_hours", "share").sum())
     assert totals.rows() == [
@@ -253,7 +253,7 @@ def test_the_scopes_of_the_ledger() -> None:
     assert set(used_only["category"]) <= set(USED)
 
 
-def test_cost_energy_and_emissions_of_gpu_hours() -> None:
+def test_cost_energy_and_emissions_of_gpu_hours():
     reasons = example_ledger({"price_per_gpu_hour": 2.0})["reason"]
     assert reasons[0] == "not set: ledger.gpu_power_w, ledger.co2_kg_per_kwh"
     prices = {"price_per_gpu_hour": 2.5, "currency": "EUR", "gpu_power_w": 400, "idle_power_w": 100, "pue": 1.5}
@@ -271,7 +271,7 @@ def write_inputs(tmp_path: Path, **frames: pl.DataFrame) -> Inputs:
     return Inputs(files, {"occupancy_basis": OCCUPANCY_BASIS}, SETTINGS, "t", str(tmp_path / "ledger.csv"))
 
 
-def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path) -> None:
+def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path):
     """Two servers of two GPUs for four hours: b is down for an hour while a job waits, and later free."""
     jobs = make_jobs(
         [
@@ -313,7 +313,7 @@ def test_the_ledger_of_a_trace_with_an_outage_and_waiting(tmp_path) -> None:
     assert used.filter(scope_by="all")["gpu_hours"].sum() == 11 and "used time only" in used["reason"][0]
 
 
-def test_the_page_gives_the_productive_share_if_records_fit_the_capacity() -> None:
+def test_the_page_gives_the_productive_share_if_records_fit_the_capacity():
     def key(above_hours: float, **hours: float) -> list:
         milli = {category.FREE: [2 * GPU_HOUR, 0], category.ABOVE_CAPACITY: [0, round(-above_hours * GPU_HOUR)]}
         table = example_ledger(unused=milli)

@@ -100,18 +100,6 @@ def test_outages_attribute_failures_without_a_log(cluster, tmp_path):
     assert effect["lemons"][0] == 3
 
 
-def test_few_clusters_have_a_false_positive(tmp_path):
-    """The false-discovery rate is 5 %. Of 200 seeds, 11 find a false node and all find the three bad nodes."""
-    seeds, false_positives, hits = 3, 0, 0
-    for seed in range(seeds):
-        cluster = simulate(100 + seed)
-        table, _ = judge_cluster(cluster, tmp_path / str(seed), has_health_log=True)
-        false_positives += bool(flagged_nodes(table) - cluster.bad)
-        hits += len(flagged_nodes(table) & cluster.bad)
-    assert false_positives <= stats.binom.ppf(0.99, seeds, 0.1)
-    assert hits >= 0.95 * 3 * seeds
-
-
 def test_no_node_is_found_in_a_cluster_of_equal_nodes(tmp_path):
     table, _ = judge_cluster(simulate(seed=3, bad=0), tmp_path, has_health_log=True)
     assert flagged_nodes(table) == set()
@@ -144,7 +132,7 @@ def simulate_packed(rng, bad=(), nodes=100, users=25, days=60, spread_s=3_600):
 
 
 def test_early_failures_on_the_lowest_nodes_are_no_excess():
-    traces, false_positives, low_nodes = 10, 0, []
+    traces, false_positives, low_nodes = 6, 0, []
     for seed in range(traces):
         table = lemon_table(
             place_attempts(**simulate_packed(np.random.default_rng(seed)).to_dict()), window=(0, 60 * DAY)

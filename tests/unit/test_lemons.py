@@ -205,13 +205,6 @@ def test_the_detectable_ratio_has_the_stated_power(nodes, failures):
     assert ratio > 1
 
 
-def test_fleets_are_compared_separately():
-    fleet_x = pl.DataFrame({"fleet": ["x", "x"], "counted": [3, 1], "exposure_s": [100, 300]})
-    fleet_y = pl.DataFrame({"fleet": ["y", "y"], "counted": [90, 10], "exposure_s": [5, 7]})
-    fleets = compare_by_exposure(pl.concat([fleet_x, fleet_y]))
-    assert fleets.head(2).equals(compare_by_exposure(fleet_x))
-
-
 # --- counted failures
 
 

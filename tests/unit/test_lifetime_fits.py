@@ -59,7 +59,7 @@ def simulate(seed: int, n: int, shape: float, surviving_share: float) -> tuple[n
 @pytest.mark.parametrize("model", DISTRIBUTIONS)
 @settings(max_examples=12)
 @given(st.lists(st.tuples(st.integers(0, 10**9) | st.integers(0, 50), st.booleans()), min_size=2, max_size=40))
-def test_fits_are_never_less_likely_than_those_of_scipy(model: str, rows: list) -> None:
+def test_fits_are_never_less_likely_than_those_of_scipy(model, rows):
     seconds, failed = (np.array(column) for column in zip(*rows, strict=True))
     fit = fit_models(seconds, failed)[model]
     assume(fit["loglik"] is not None)
@@ -84,7 +84,7 @@ def test_fits_are_never_less_likely_than_those_of_scipy(model: str, rows: list) 
     ("model", "names"),
     [("lognormal", ("sigma", "mu_log_s")), ("gamma", ("shape", "scale_s")), ("weibull", ("shape", "scale_s"))],
 )
-def test_standard_errors_match_the_observed_information(model: str, names: tuple[str, str]) -> None:
+def test_standard_errors_match_the_observed_information(model, names):
     seconds, failed = simulate(7, 400, 0.7, 0.5)
     fit = fit_models(seconds, failed)[model]
     estimate = np.array([fit[name] for name in names])
@@ -107,7 +107,7 @@ def test_standard_errors_match_the_observed_information(model: str, names: tuple
     assert tuple(fit[name] for name in columns) == pytest.approx(tuple(errors), rel=1e-3)
 
 
-def test_lognormal_without_censoring_is_the_closed_form() -> None:
+def test_lognormal_without_censoring_is_the_closed_form():
     logs = np.log(np.array([3, 40, 500, 6000, 7]))
     fit = fit_models(np.array([3, 40, 500, 6000, 7]), np.ones(5, dtype=bool))["lognormal"]
     assert fit["mu_log_s"] == pytest.approx(logs.mean(), rel=1e-12)
@@ -126,7 +126,7 @@ def test_lognormal_without_censoring_is_the_closed_form() -> None:
         ([10**9 - 1, 10**9], list(range(0, 10**6, 300))),
     ],
 )
-def test_fits_of_extreme_durations_are_finite(seconds: list, censored: list) -> None:
+def test_fits_of_extreme_durations_are_finite(seconds, censored):
     times = np.array(seconds + censored)
     for fit in fit_models(times, np.arange(times.size) < len(seconds)).values():
         numbers = [value for value in fit.values() if isinstance(value, float)]
@@ -136,7 +136,7 @@ def test_fits_of_extreme_durations_are_finite(seconds: list, censored: list) -> 
 
 
 @pytest.mark.parametrize("shape", [0.05, 2.0, 150.0])
-def test_condensed_durations_give_the_fit_of_all_times(shape: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_condensed_durations_give_the_fit_of_all_times(shape, monkeypatch):
     seconds, failed = simulate(5, 30_000, shape, 0.7)
     condensed = fit_models(seconds, failed)
     monkeypatch.setattr(lifetime_sample, "FEW_TIMES", 10**9)
@@ -147,7 +147,7 @@ def test_condensed_durations_give_the_fit_of_all_times(shape: float, monkeypatch
 
 
 @pytest.mark.parametrize("shape", [1, 2, 7, 40, 1000])
-def test_log_survival_of_gamma_in_the_far_tail(shape: int) -> None:
+def test_log_survival_of_gamma_in_the_far_tail(shape):
     # For an integer shape k, survival is a Poisson tail: e^-x (1 + x + ... + x^(k-1) / (k-1)!).
     log_ratio = np.log(np.array([1e-3, 0.5, 1.0, 1.5, 3, 20, 900, 1e6]))
     x = shape * np.exp(log_ratio)
@@ -158,7 +158,7 @@ def test_log_survival_of_gamma_in_the_far_tail(shape: int) -> None:
 
 
 @pytest.mark.parametrize("shape", [0.001, 0.5, 1e4, LARGEST_GAMMA_SHAPE])
-def test_log_survival_of_gamma_falls_and_matches_gammainc(shape: float) -> None:
+def test_log_survival_of_gamma_falls_and_matches_gammainc(shape):
     spread = 60 / math.sqrt(shape)
     log_ratio = np.linspace(-spread, spread, 3001) if shape > 1 else np.linspace(-30, 20, 3001)
     survival = gamma_log_survival(shape, log_ratio)

@@ -30,7 +30,7 @@ def fit_models(durations: pl.DataFrame) -> dict[str, dict]:
     return {row["model"]: row for row in table.iter_rows(named=True)}
 
 
-def test_exponential_by_hand() -> None:
+def test_exponential_by_hand():
     fit = fit_models(make_durations([(10, "failure"), (30, "failure"), (60, None), (None, "failure")]))["exponential"]
     assert (fit["n"], fit["events"], fit["exposure_s"]) == (3, 2, 100)
     assert fit["scale_s"] == fit["mean_s"] == 50
@@ -42,7 +42,7 @@ def test_exponential_by_hand() -> None:
     assert fit["shape"] is None and fit["converged"] and fit["reason"] is None
 
 
-def test_a_duration_of_0_seconds_is_fitted_as_half_a_second() -> None:
+def test_a_duration_of_0_seconds_is_fitted_as_half_a_second():
     fits = fit_models(make_durations([(0, "failure"), (4, "failure"), (0, None)]))
     assert fits["exponential"]["scale_s"] == 2.5
     assert fits["exponential"]["exposure_s"] == 4
@@ -56,7 +56,7 @@ def test_a_duration_of_0_seconds_is_fitted_as_half_a_second() -> None:
         ([], "no known duration"),
     ],
 )
-def test_all_models_are_blank_without_events_or_durations(rows: list, reason: str) -> None:
+def test_all_models_are_blank_without_events_or_durations(rows, reason):
     for fit in fit_models(make_durations(rows)).values():
         assert fit["reason"] == reason
         assert fit["scale_s"] is None and fit["loglik"] is None and fit["aic"] is None
@@ -66,14 +66,14 @@ def test_all_models_are_blank_without_events_or_durations(rows: list, reason: st
 @pytest.mark.parametrize(
     "rows", [[(5, "failure")], [(5, "failure"), (5, "failure"), (5, None)], [(2, None), (9, "failure"), (9, "failure")]]
 )
-def test_no_shape_if_no_duration_exceeds_the_only_event_time(rows: list) -> None:
+def test_no_shape_if_no_duration_exceeds_the_only_event_time(rows):
     fits = fit_models(make_durations(rows))
     for name in ("weibull", "lognormal", "gamma"):
         assert fits[name]["loglik"] is None and "no finite estimate" in fits[name]["reason"]
     assert fits["exponential"]["best"]
 
 
-def test_an_absurdly_large_mean_or_median_is_blank() -> None:
+def test_an_absurdly_large_mean_or_median_is_blank():
     """Two early failures and 2,000 censored durations extrapolate to ages beyond that of the universe."""
     durations = make_durations([(1, "failure"), (3, "failure"), *[(10**7, None)] * 2000])
     fits = fit_models(durations)
@@ -95,7 +95,7 @@ def test_an_absurdly_large_mean_or_median_is_blank() -> None:
     st.lists(st.tuples(st.integers(0, 10**7), st.sampled_from(["failure", "success", None])), max_size=30),
     st.randoms(),
 )
-def test_row_order_does_not_matter_and_the_fit_is_a_maximum(rows: list, random) -> None:
+def test_row_order_does_not_matter_and_the_fit_is_a_maximum(rows, random):
     table = lifetime_models(make_durations(rows), "failure", ["all"])
     shuffled = list(rows)
     random.shuffle(shuffled)
@@ -108,7 +108,7 @@ def test_row_order_does_not_matter_and_the_fit_is_a_maximum(rows: list, random) 
     assert table.filter(pl.col("loglik").is_null())["reason"].null_count() == 0
 
 
-def test_a_stratum_without_a_fit_does_not_affect_other_strata() -> None:
+def test_a_stratum_without_a_fit_does_not_affect_other_strata():
     rows = [(5, "failure", 1), (5, "failure", 1), (0, None, 2), (10**9, "failure", 3), (10**9 + 1, "failure", 3)]
     good = simulate(0.8, 1000, 90, seed=3).with_columns(gpu_count=pl.lit(4, dtype=pl.Int64))
     bad = pl.DataFrame(rows, schema=DURATIONS | {"gpu_count": pl.Int64}, orient="row")

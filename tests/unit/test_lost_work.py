@@ -38,7 +38,7 @@ def make_runs(*rows: dict) -> pl.LazyFrame:
     return add_previous_runs(make_run_rows(failed, outcome="failure", basis="proxy"))
 
 
-def test_lost_work_by_hand() -> None:
+def test_lost_work_by_hand():
     run_frame = make_runs(
         {"gpu_milli": 8000, "runtime_s": 2 * HOUR},  # loses half an hour of 8 GPUs
         {"gpu_milli": 5000, "runtime_s": 360},  # loses all of its 6 minutes
@@ -66,14 +66,14 @@ def test_lost_work_by_hand() -> None:
     assert total.select("failed_above_8_gpus_share", "first_order_gpu_hours_share").rows() == [(0, 4.75 / 21)]
 
 
-def test_no_runs_and_no_time() -> None:
+def test_no_runs_and_no_time():
     LOST_WORK.check(lost_work(loss_sums(make_runs(), HOUR, 300)))
     LOST_WORK_BY_MONTH.check(lost_work_by_month(loss_sums(make_runs(), HOUR, 300), None, None))
     (row,) = lost_work(loss_sums(make_runs({"runtime_s": 0}), HOUR, 300)).to_dicts()
     assert row["failed_gpu_hours_share"] is None and row["reason"] == f"{NO_TIME}; {NO_PREEMPTION}"
 
 
-def test_sums_beyond_64_bits_are_exact() -> None:
+def test_sums_beyond_64_bits_are_exact():
     row = {"gpu_milli": 131_072_000, "runtime_s": 31_536_000_000}
     table = lost_work(loss_sums(make_runs(row, row, row), HOUR, 300))
     assert table["gpu_hours"].item() == 3 * 131_072 * 31_536_000_000 / HOUR
@@ -104,12 +104,12 @@ def failed_then_restarted(failed_s: int, restart_s: int, nodes: list, job: int =
         ({"end_s": 1000, "node_list": ["n2"], "preempted": False}, False),
     ],
 )
-def test_a_preemption_is_attributed_to_a_restart_on_one_of_its_nodes(columns: dict, is_linked: bool) -> None:
+def test_a_preemption_is_attributed_to_a_restart_on_one_of_its_nodes(columns, is_linked):
     run_frame = make_runs(preempted(**columns), *failed_then_restarted(500, 1000, ["n2", "n9"]))
     assert linked_preemptions(run_frame, 300).to_list() == [0] * is_linked
 
 
-def test_preemptions_are_second_order_losses() -> None:
+def test_preemptions_are_second_order_losses():
     run_frame = make_runs(
         preempted(gpu_milli=2000, end_s=1000, node_list=["n2"]),
         preempted(gpu_milli=2000, end_s=50_000, runtime_s=600, node_list=["n2"]),
@@ -135,7 +135,7 @@ def moment(*date: int) -> int:
     return int(datetime(*date, tzinfo=UTC).timestamp())
 
 
-def test_months_of_the_calendar() -> None:
+def test_months_of_the_calendar():
     ends = [moment(2024, 11, 30, 23, 59, 59), moment(2024, 12, 1), moment(2025, 2, 10), None]
     run_frame = make_runs(*({"end_s": end, "runtime_s": HOUR if end else None} for end in ends))
     table = lost_work_by_month(
@@ -151,7 +151,7 @@ def test_months_of_the_calendar() -> None:
     assert table["reason"][3].startswith(NO_END)
 
 
-def test_windows_of_28_days_if_the_clock_has_no_calendar() -> None:
+def test_windows_of_28_days_if_the_clock_has_no_calendar():
     begin = 1000
     ends = [begin, begin + WINDOW_S - 1, begin + WINDOW_S, begin + 3 * WINDOW_S - 1]
     run_frame = make_runs(*({"end_s": end, "runtime_s": 60} for end in ends))
@@ -177,7 +177,7 @@ def derive_runs(jobs: pl.DataFrame, attempts: pl.DataFrame | None = None, rules:
     return runs(jobs, attempts, infra_durations(jobs, attempts, rules or {})).collect()
 
 
-def test_jobs_without_attempts_are_runs() -> None:
+def test_jobs_without_attempts_are_runs():
     jobs = make_jobs(
         {"outcome": "waiting", "start_s": None},
         {"outcome": "running", "start_s": 400, "size": 3},
@@ -196,7 +196,7 @@ def test_jobs_without_attempts_are_runs() -> None:
     assert derive_runs(jobs, rules={"states": ["NODE_FAIL"]})["basis"].unique().to_list() == ["state"]
 
 
-def test_an_attempt_before_the_last_without_an_outcome_failed() -> None:
+def test_an_attempt_before_the_last_without_an_outcome_failed():
     jobs = make_jobs({"job_id": "a", "status_raw": "Pass"})
     attempts = pl.DataFrame(
         {
@@ -217,7 +217,7 @@ def test_an_attempt_before_the_last_without_an_outcome_failed() -> None:
     assert run_frame["node_list"].to_list() == [["m1", "m2"], ["m1"]]
 
 
-def test_a_real_slurm(tmp_path) -> None:
+def test_a_real_slurm(tmp_path):
     """Jobs of tests/support/sacct_story.py: 2, 3 and 10_1 failed, 7 and 8 lost their node, 8 succeeded in the end."""
     _, jobs, attempts = derive_tables(FIXTURES / "real_readme.txt", folder=tmp_path)
     run_frame = derive_runs(jobs, attempts, SACCT)
@@ -252,7 +252,7 @@ def finished(row: dict, number: int) -> dict:
 
 
 @given(st.lists(RUN, max_size=25), st.integers(1, 20_000), st.booleans(), st.randoms(use_true_random=False))
-def test_losses_are_bounded_add_up_exactly_and_ignore_row_order(rows, interval, has_causes, random) -> None:
+def test_losses_are_bounded_add_up_exactly_and_ignore_row_order(rows, interval, has_causes, random):
     rows = [finished(row, number) for number, row in enumerate(rows)]
     rules = {"states": ["NODE_FAIL"]} if has_causes else {}
 
@@ -303,7 +303,7 @@ def test_losses_are_bounded_add_up_exactly_and_ignore_row_order(rows, interval, 
 
 
 @pytest.mark.parametrize("basis", ["proxy", "state"])
-def test_chart_of_losses(basis: str) -> None:
+def test_chart_of_losses(basis):
     run_frame = make_runs(
         {"gpu_milli": 8000, "runtime_s": HOUR, "basis": basis},
         {"gpu_milli": 1000, "runtime_s": HOUR, "basis": basis, "infra": basis == "proxy"},

@@ -43,7 +43,7 @@ def first_row(table: pl.DataFrame, **conditions: object) -> dict:
     return table.filter(**conditions).row(0, named=True)
 
 
-def test_mttf_by_hand() -> None:
+def test_mttf_by_hand():
     day = 86_400
     durations = make_durations(
         (3 * day, "failure", 8000, 1),
@@ -69,7 +69,7 @@ def test_mttf_by_hand() -> None:
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95])
 @pytest.mark.parametrize("failures", [1, 2, 17, 1000, 300_000])
-def test_garwood_bounds_are_poisson_tails(failures: int, confidence: float) -> None:
+def test_garwood_bounds_are_poisson_tails(failures, confidence):
     low, high = garwood_interval(1.0, failures, confidence)
     tail = (1 - confidence) / 2
     assert stats.poisson.cdf(failures, 1 / low) == pytest.approx(tail, rel=1e-6)
@@ -77,7 +77,7 @@ def test_garwood_bounds_are_poisson_tails(failures: int, confidence: float) -> N
 
 
 @pytest.mark.parametrize(("event", "reason"), [("failure", "no failures"), ("dbe", "no dbe")])
-def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
+def test_no_failures_give_a_lower_bound(event, reason):
     table = mean_time_to_failure(make_durations((100_000, "success", 1000, 1), (50_000, None, 1000, 1)), event, ["all"])
     row = first_row(table, confidence=0.95)
     assert row["mttf_s"] is None and row["ci_high_s"] is None
@@ -98,20 +98,20 @@ def test_no_failures_give_a_lower_bound(event: str, reason: str) -> None:
         ([(86_399, "failure", 2000, 1)], f"less than one node-day: no rate per node-day; {UNCLUSTERED}"),
     ],
 )
-def test_blank_rates_have_a_reason(rows: list, reason: str) -> None:
+def test_blank_rates_have_a_reason(rows, reason):
     table = mean_time_to_failure(make_durations(*rows), "failure", ["all"])
     assert table["reason"].to_list() == [reason] * 2
     assert table["failures_per_1000_node_days"].null_count() == 2
 
 
-def test_sums_beyond_64_bits_are_exact() -> None:
+def test_sums_beyond_64_bits_are_exact():
     durations = pl.concat([make_durations((2**50, "failure", 2**20, 1))] * 3)
     row = first_row(mean_time_to_failure(durations, "failure", ["all"]), confidence=0.9)
     assert row["gpu_days"] == 3 * 2**70 / 86_400_000
 
 
 @given(st.lists(st.tuples(DURATION, st.integers(0, 5)), min_size=1, max_size=40))
-def test_several_stratifications_equal_separate_ones(rows: list[tuple]) -> None:
+def test_several_stratifications_equal_separate_ones(rows):
     durations = add_levels(
         make_durations(*(values for values, _ in rows)).with_columns(user=pl.Series(user for _, user in rows)),
         {"user": ["user"], "profile": ["user", "gpu_count"]},
@@ -123,7 +123,7 @@ def test_several_stratifications_equal_separate_ones(rows: list[tuple]) -> None:
 
 
 @given(st.lists(DURATION, max_size=20), st.randoms())
-def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> None:
+def test_row_order_does_not_matter_and_nothing_is_nan(rows, random):
     shuffled = list(rows)
     random.shuffle(shuffled)
     for estimate in (mean_time_to_failure, failures_without_end):
@@ -134,7 +134,7 @@ def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random) -> Non
         assert blank["reason"].null_count() == 0
 
 
-def test_failures_without_end_by_hand() -> None:
+def test_failures_without_end_by_hand():
     durations = make_durations(
         (100, "failure", None, None, 1, 500),
         (200, "failure", None, None, 1, None),
@@ -156,7 +156,7 @@ def test_failures_without_end_by_hand() -> None:
 
 
 @given(st.lists(DURATION, min_size=1, max_size=60), st.lists(st.integers(1, 3), max_size=6))
-def test_a_mean_is_withheld_where_ends_are_missing(rows: list[tuple], untimed: list[int]) -> None:
+def test_a_mean_is_withheld_where_ends_are_missing(rows, untimed):
     """A stratum keeps its mean up to the limit; above, it keeps counts and time at risk, and has a range."""
     durations = make_durations(*rows, *((None, "failure", None, None, gpus, 10**6) for gpus in untimed))
     strata = ["all", "gpu_count"]

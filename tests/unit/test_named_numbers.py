@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -21,6 +22,7 @@ NAMED = re.compile(r"\[([A-Za-z]\w*(?:\.[\w-]+)+)(?::\w+)?(?: [^\[\]]+)?\]")
 CELL = re.compile(r"\{[^{}]*\}")
 
 
+@cache
 def declared_keys() -> re.Pattern:
     """Return a pattern of all keys of numbers; a column in braces stands for any word."""
     declared = list(STAGE_NUMBERS)
@@ -48,7 +50,7 @@ def texts(file: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("file", TEXTS, ids=lambda file: f"{file.parent.name}/{file.name}")
-def test_texts_name_declared_numbers(file: Path) -> None:
+def test_texts_name_declared_numbers(file):
     keys = {key for text in texts(file) for key in NAMED.findall(text)}
     declared = declared_keys()
     assert not [key for key in sorted(keys) if not declared.fullmatch(key)]

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from ttf.engine.errors import StudyError
 from ttf.raw.node_logs import line_blocks
@@ -638,6 +638,7 @@ _STARTS = [
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(start=st.sampled_from(_STARTS), lines=st.lists(_LINES, max_size=15))
+@example(start=_STARTS[-1], lines=[json.dumps(JOURNAL_RECORD).encode()])
 def test_all_lines_are_accounted_for(tmp_path, start, lines):
     content = start.encode() + b"\n".join(lines)
     path = tmp_path / "n1"

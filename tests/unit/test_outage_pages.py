@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from filled_texts import filled
 from head_checks import check_claim
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from memory_tables import compute_metrics
 from outage_traces import DAY, make_outages
@@ -103,7 +103,6 @@ def test_availability_and_mttf_have_the_same_clustered_interval():
 TIMES = st.lists(st.tuples(st.integers(-20, 120), st.one_of(st.none(), st.integers(0, 90))), max_size=4)
 
 
-@settings(max_examples=15)
 @given(st.lists(st.tuples(TIMES, st.sampled_from(["x", "y", None])), min_size=1, max_size=6), st.booleans())
 def test_tables_of_any_fleet_meet_the_contracts(fleet, has_exposure):
     intervals = {

@@ -66,7 +66,7 @@ OWNER_JOBS = [
 ]
 
 
-def test_failures_by_owner_by_hand() -> None:
+def test_failures_by_owner_by_hand():
     jobs = make_jobs(OWNER_JOBS)
     table = failures_by_owner(owner_counts(jobs, make_runs(jobs)), 10, jobs)
     FAILURES_BY_OWNER.check(table)
@@ -81,7 +81,7 @@ def test_failures_by_owner_by_hand() -> None:
     assert failures_by_owner(owner_counts(jobs, make_runs(jobs)), 1, jobs)["owner"].to_list() == ["ana"]
 
 
-def test_concentration_by_hand() -> None:
+def test_concentration_by_hand():
     rows = [job(f"u{n:02d}", "success") for n in range(20) for _ in range(20 - n)]
     rows += [job("u00", "failure")] * 2 + [job("u19", "failure")] * 6
     jobs = make_jobs(rows)
@@ -96,7 +96,7 @@ def test_concentration_by_hand() -> None:
     assert by_rank["ended", 1.0]["failed_gpu_hours"] == 8.0
 
 
-def test_unknown_owners_and_no_failures() -> None:
+def test_unknown_owners_and_no_failures():
     jobs = make_jobs([job(None, "failure")])
     FAILURES_BY_OWNER.check(failures_by_owner(owner_counts(jobs, make_runs(jobs)), 5, jobs))
     assert concentration(owner_counts(jobs, make_runs(jobs))).is_empty()
@@ -109,7 +109,7 @@ def test_unknown_owners_and_no_failures() -> None:
 # --- repeats
 
 
-def test_repeats_by_hand() -> None:
+def test_repeats_by_hand():
     rows = [
         job("ana", "failure", 0, 10),
         job("ana", "failure", 11, 20),  # follows a failure
@@ -140,7 +140,7 @@ def test_repeats_by_hand() -> None:
     assert estimate("first_failure_s") == (3, 3, 2, 20.0)
 
 
-def test_groups_of_the_trace_and_jobs_of_several_runs() -> None:
+def test_groups_of_the_trace_and_jobs_of_several_runs():
     rows = [job("ana", "failure", 0, 10, recurrence_group="g"), job("bo", "success", 50, 90, recurrence_group="g")]
     jobs = make_jobs(rows, recurrence_group=pl.String)
     single_runs = make_runs(jobs)
@@ -167,7 +167,7 @@ JOB = st.fixed_dictionaries(
 
 
 @given(st.lists(JOB, max_size=40))
-def test_partitions_do_not_change_the_table(rows: list) -> None:
+def test_partitions_do_not_change_the_table(rows):
     jobs = make_jobs(rows, recurrence_group=pl.String)
     runs = make_runs(jobs)
     table = repeats_table(jobs, runs)
@@ -186,7 +186,7 @@ ENDED = st.fixed_dictionaries(
 
 
 @given(st.lists(ENDED, max_size=20), st.randoms(use_true_random=False))
-def test_the_previous_job_is_the_last_that_had_ended(rows: list, random) -> None:
+def test_the_previous_job_is_the_last_that_had_ended(rows, random):
     expected = []
     for row in rows:
         if row["start_s"] is not None:
@@ -202,7 +202,7 @@ def test_the_previous_job_is_the_last_that_had_ended(rows: list, random) -> None
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60))
-def test_the_variance_between_groups_matches_a_clustered_mean(rows: list) -> None:
+def test_the_variance_between_groups_matches_a_clustered_mean(rows):
     members = pl.DataFrame(rows, schema={"group": pl.Int64, "hit": pl.Boolean}, orient="row")
     estimate = share_over_groups(counts_by_group(members))
     hit = members["hit"].to_numpy().astype(float)

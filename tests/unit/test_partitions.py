@@ -4,7 +4,7 @@ from functools import partial
 
 import polars as pl
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pai_products import derive_jobs, derive_placements
 from polars.testing import assert_frame_equal
@@ -76,7 +76,6 @@ def raw_tables(draw):
 
 
 @given(raw_tables(), st.integers(1, 5), st.integers(1, 4), st.sampled_from([1, 3, 1000]))
-@settings(max_examples=16)
 def test_any_partitions_give_the_same_jobs(raw, partitions_per_share, shares, block_rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partitions, "BLOCK_ROWS", block_rows)

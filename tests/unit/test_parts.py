@@ -6,7 +6,7 @@ import re
 import polars as pl
 import pytest
 from format_tables import FORMATS, raw_schemas
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ttf.analyses.quality.measure_drift.compute import by_window, drift_table
 from ttf.engine.errors import StudyError
@@ -134,7 +134,6 @@ lines = st.lists(csv_rows | st.sampled_from(["", "x", "7,2,1,ok", ",,,", "1,1,2,
 
 
 @given(st.lists(lines, min_size=1, max_size=4), st.integers(1, 5))
-@settings(max_examples=15)
 def test_any_parts_equal_the_whole_trace(tmp_path_factory, parts, piece_rows):
     folder = tmp_path_factory.mktemp("any")
     files = {}

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from memory_tables import one_row as row
 from ttf.analyses.queue.describe_workload import population
@@ -84,7 +84,6 @@ def test_hours_and_weekdays_follow_the_time_zone():
     assert row(table, by="hour", value="5")["reason"] == "no submission then"
 
 
-@settings(max_examples=16)
 @given(
     st.lists(st.integers(1_500_000_000, 1_502_000_000), min_size=1, max_size=30),
     st.sampled_from(["UTC", "Asia/Shanghai", "America/Los_Angeles", "Asia/Kolkata"]),

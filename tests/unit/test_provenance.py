@@ -14,7 +14,7 @@ from ttf.engine.provenance import digests
 from ttf.engine.provenance.digests import DigestCache, digest_folder, is_touched
 from ttf.engine.provenance.explain import explain
 from ttf.engine.provenance.manifest import make_manifest, revision
-from ttf.engine.provenance.manifest_graph import Manifest, find_problems, success_message
+from ttf.engine.provenance.manifest_graph import Manifest, find_problems
 
 
 def job(rule, outputs, inputs, **parameters):
@@ -146,15 +146,6 @@ def test_a_record_with_a_long_name(study):
     record.parent.mkdir()
     record.write_text(json.dumps({"endtime": 7.5}))
     assert digests.read_end_time(output) == 7.5
-
-
-def test_all_in_order(study):
-    record = load()
-    assert find_problems(record, OWN) == []
-    assert (
-        success_message(record)
-        == "5 products as their rules made them; 1 raw file and 2 files of the workflow unchanged."
-    )
 
 
 def test_each_problem_has_one_line(study):

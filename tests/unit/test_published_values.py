@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 from made_numbers import ABOUT, COMPONENTS, numbers, plain, proxy
 from scipy.stats import chi2
-from study_runs import ROOT
+from shipped_claims import DOCUMENT
 from ttf.display.brief_model import Tile
 from ttf.display.phrases import count_words, to_html
 from ttf.page.replication.findings import read_claims
@@ -15,7 +15,6 @@ from ttf.page.report_contracts import PUBLISHED_VALUES
 from ttf.study.configuration.claims import load_claims
 from ttf.study.configuration.messages import ConfigError
 
-DOCUMENT = load_claims(ROOT / "config/claims.yaml")
 HOSTILE = "<script>{a.b|1}</script>"
 
 

@@ -98,17 +98,6 @@ def test_quotes_and_cut_lines(advise):
     assert not suggestions[0].is_change
 
 
-def test_quoted_fields_and_header_rows_of_a_table(advise):
-    suggestions, *_ = advise(read_schema_text(FILES["openb"]), pods=pods(pod("p", spec='"A,B"')))
-    assert (words(suggestions), suggestions[0].table_keys) == (
-        ["read fields in double quotes (quoted: true)"],
-        {"quoted": True},
-    )
-    job = "j,i,u,Failed,1,2\njob_name,inst_id,user,status,start_time,end_time\n"
-    suggestions, *_ = advise(read_schema_text(FILES["pai2020"]), job=job)
-    assert not suggestions[0].is_change
-
-
 DIRTY = [
     *(pod(f"p{n}", phase="Interrupted") for n in range(3)),
     pod("g", gpu="1500"),

@@ -120,7 +120,6 @@ def in_bucket(gpus, name):
     return name == "all" or (gpus is not None and low <= gpus <= high)
 
 
-@settings(max_examples=16)
 @given(st.lists(JOB, max_size=12), st.randoms())
 def test_delays_are_those_of_a_loop_over_attempts(rows, random):
     jobs, attempts = make_trace(*rows)
@@ -358,7 +357,6 @@ def test_outcomes_of_the_whole_trace_and_in_a_window():
     assert set(empty["reason"]) == {"no job is in it", "no attempt is in it"}
 
 
-@settings(max_examples=16)
 @given(st.lists(JOB, max_size=10))
 def test_the_gpu_time_of_jobs_is_that_of_their_attempts(rows):
     rows = [job | {"tries": [(s, None if e is None else (s or 0) + e) for s, e in job["tries"]]} for job in rows]

@@ -1,18 +1,13 @@
 """The recipes of config/mappings: files of schedulers and trackers, as `ttf report FILE` recognises and reads them."""
 
 import json
-import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
-import yaml
 from recognised_jobs import read_recognised
 from ttf.engine.errors import StudyError
 from ttf.study.recognition.recognise import recognise
 
-ROOT = Path(__file__).resolve().parents[2]
-RECIPES = {path.stem: yaml.safe_load(path.read_text()) for path in (ROOT / "config/mappings").glob("*.yaml")}
 START = datetime(2025, 1, 6, tzinfo=UTC)
 T = round(START.timestamp())
 
@@ -34,20 +29,6 @@ def read(tmp_path):
 def moment(minutes, unit="iso"):
     time = START + timedelta(minutes=minutes)
     return f"{time:%Y-%m-%dT%H:%M:%SZ}" if unit == "iso" else round(time.timestamp() * 1000)
-
-
-def test_recipes_say_how_to_export_and_their_source():
-    for name, recipe in RECIPES.items():
-        text = (ROOT / f"config/mappings/{name}.yaml").read_text()
-        assert "#   ttf report " in text and recipe["study"] == [name] == [*recipe["registry"]][:1]
-        assert re.search(r"^# .*(Fields|Columns|Records|Attributes|States|layout).*", text, re.MULTILINE), name
-        code = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-        assert len(code) <= 120, name
-        assert name in ("wandb", "cobalt") or "records" in recipe["registry"][name]
-    document = (ROOT / "docs/your-data.md").read_text()
-    assert sorted(re.findall(r"\| \[(\w+)\]\(\.\./config/mappings/\1\.yaml\) \|$", document, re.MULTILINE)) == sorted(
-        RECIPES
-    )
 
 
 # Lines --------------------------------------------------------------------------------------------------

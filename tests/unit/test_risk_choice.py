@@ -139,11 +139,11 @@ def half_sample_gains(trial: Trial, data: Data, rng: np.random.Generator) -> tup
 def test_the_reported_gain_of_the_model_that_serves_is_not_biased():
     """What it gains over the other on one half of the test jobs is what it gains on the other half, in the mean.
 
-    Of 120 origins where both models are about as good. Had the first half been used to choose, the gain on it would be
+    Of 72 origins where both models are about as good. Had the first half been used to choose, the gain on it would be
     too large by many standard errors.
     """
     rng, gaps, test_gaps = np.random.default_rng(3), [], []
-    for seed in range(40):
+    for seed in range(24):
         for trial in trials_of(data := data_of(made_risk.with_users(2_500, seed))):
             first, second, serves = half_sample_gains(trial, data, rng)
             gaps.append(serves * (first - second))
@@ -154,13 +154,13 @@ def test_the_reported_gain_of_the_model_that_serves_is_not_biased():
 
 
 def test_a_coin_is_not_predicted():
-    """At most one of 12 random records is called predictable."""
+    """At most one of 8 random records is called predictable."""
     verdicts = []
-    for seed in range(12):
+    for seed in range(8):
         tables = evaluate_models(data_of(made_risk.coin(2_500, seed)), 3600, 1 / 6, 1)
         verdicts.append(verdict(read_origins(tables["risk_evaluation"])))
     assert sum(word not in (NONE, CANNOT_SAY) for word in verdicts) <= 1
-    assert verdicts.count(NONE) > 8
+    assert verdicts.count(NONE) > 5
 
 
 def test_the_last_origin_without_a_test_is_left_out():

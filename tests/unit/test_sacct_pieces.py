@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 from format_tables import raw_schemas
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from ttf.formats.format_declaration import resolve_outcomes
@@ -65,7 +65,6 @@ def derive_at_once(source):
     return collect_tables(source, derive.Records(jobs.lazy(), attempts.lazy(), last_seen_s))
 
 
-@settings(max_examples=20)
 @given(dumps, st.booleans())
 def test_single_dumps_give_the_tables_of_all_dumps(tmp_path_factory, texts, is_spilled):
     folder = tmp_path_factory.mktemp("dumps")

@@ -4,7 +4,6 @@ import gzip
 import json
 import re
 from datetime import datetime
-from types import SimpleNamespace
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -16,17 +15,6 @@ from made_risk import WEEK_S, train, with_users
 from scipy.special import logit
 from scipy.stats import mannwhitneyu
 from scipy.stats.contingency import association
-from ttf.analyses.risk.predict_failure import trust
-from ttf.analyses.risk.predict_failure.risk_labels import (
-    CANNOT_SAY,
-    MODERATE,
-    NONE,
-    STRONG,
-    UNPRICED,
-    VERDICT_TEXTS,
-    WEAK,
-)
-from ttf.analyses.risk.predict_failure.verdict import Origin
 from ttf.analyses.shared.risk import served_models
 from ttf.analyses.shared.risk.features import Feature, compute_job_features
 from ttf.analyses.shared.risk.new_jobs import FileRequirements, read_new_jobs
@@ -42,7 +30,6 @@ from ttf.analyses.shared.risk.score import (
     score_jobs,
 )
 from ttf.analyses.shared.risk.training_jobs import load_population
-from ttf.commands import score as score_command
 from ttf.engine.errors import StudyError
 from ttf.formats.table.read import submission_columns
 
@@ -478,62 +465,4 @@ def test_a_part_has_the_newest_promoted_model_made_before_it(tmp_path):
         served_models.model_before_part(tmp_path, "c.txt", parts, 25)
 
 
-def test_without_a_promoted_model_the_keys_that_are_not_mapped_are_named(tmp_path):
-    (tmp_path / "current.json").write_text(json.dumps({"why": "none was better than the base rate"}))
-    trace = SimpleNamespace(name="runs", entry=MAPPED_ENTRY, format={"at_submission": ["user", "account", "gpu_type"]})
-    message = "Keys of registry.runs.mapping that are not set and could predict failures: account, gpu_type."
-    with pytest.raises(StudyError, match=rf"none was better than the base rate\. {message}$"):
-        score_command._choose_model(tmp_path, None, "", "", trace)
-
-
 # Its evaluation ------------------------------------------------------------------------------------------------
-
-
-def make_origins(*lows, savings=((None, None),) * 3) -> list[Origin]:
-    """Make tested origins from low bounds: of the gain in PR-AUC, and of savings and of their ratio to the cost."""
-    return [
-        Origin(
-            f"temporal_{number}",
-            "logistic",
-            {
-                metric: {"estimate": 0.1, "ci_low_clustered": bound, "reason": "3 clusters"}
-                for metric, bound in zip(METRICS, (low, *saving), strict=True)
-            },
-            None,
-        )
-        for number, low, saving in zip((1, 2, 3), lows, savings, strict=True)
-    ]
-
-
-METRICS = ("pr_auc_above_base_rate", "gpu_hours_saved", "gpu_hours_saved_over_cost")
-GOOD, BAD, OPEN = 0.01, 0.0, None
-WELL, LITTLE, AT_A_LOSS = (4.0, 2.5), (2.0, 1.2), (-6.0, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("origins", "verdict", "counts"),
-    [
-        (make_origins(GOOD, BAD, GOOD), UNPRICED, "2 of 3 origins"),
-        (make_origins(BAD, BAD, BAD), NONE, "none of 3 origins"),
-        (make_origins(GOOD, BAD, OPEN), CANNOT_SAY, "last origin left out: 3 clusters"),
-        (make_origins(GOOD, GOOD, GOOD, savings=(WELL, WELL, AT_A_LOSS)), STRONG, "at 2 of 3 origins"),
-        (make_origins(GOOD, GOOD, GOOD, savings=(WELL, LITTLE, AT_A_LOSS)), MODERATE, "at 2 of 3 origins"),
-        # The last origin alone would say that it pays.
-        (make_origins(GOOD, GOOD, GOOD, savings=(AT_A_LOSS, AT_A_LOSS, WELL)), WEAK, "at 1 of 3 origins"),
-        ([], CANNOT_SAY, "not tested"),
-    ],
-)
-def test_the_verdict_is_one_sentence(origins, verdict, counts):
-    text = trust.describe_verdict(origins)
-    assert text.startswith(f"{VERDICT_TEXTS[verdict]}: ") and counts in text
-
-
-def test_the_ten_highest_scores_are_listed_the_highest_first(scores):
-    _, *lines = trust.list_highest_scores(scores)
-    highest = scores.top_k(10, by="probability")
-    assert [float(line.split("%")[0]) for line in lines] == pytest.approx(100 * highest["probability"], abs=0.051)
-    for line, job_id, submit in zip(lines, highest["job_id"], highest["submit"], strict=True):
-        assert f"  {job_id}: submitted {submit}; " in line
-    row = scores.head(1).with_columns(job_id=pl.lit("\x1b[2J"), gpu_hours_at_stake=None, reason_1=None)
-    _, line = trust.list_highest_scores(row)
-    assert line.endswith(f"%  \\x1b[2J: submitted {row['submit'].item()}")

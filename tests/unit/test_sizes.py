@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 import statsmodels.api as sm
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from memory_tables import compute_metrics
 from memory_tables import one_row as select_row
@@ -310,7 +310,6 @@ def test_many_failures_that_do_not_depend_on_size_reject_the_law():
 SIZE = st.tuples(st.integers(1, 20_000), st.integers(1, 5), st.integers(0, 40), st.integers(0, 10**9))
 
 
-@settings(max_examples=16)
 @given(st.lists(SIZE, max_size=8, unique_by=lambda row: row[0]), st.sampled_from([1, 4, 6, 8]), st.integers(0, 300))
 def test_any_sums_give_finite_tables_with_a_reason_for_every_blank(rows, gpus_per_node, above):
     totals = sums(*rows).sort("nodes")

@@ -25,7 +25,7 @@ from ttf.stats.durations import missing_ends, mttf, survival
 import trace_losses
 
 rng = np.random.default_rng(11)
-n = 20_000
+n = 10_000
 jobs = pl.DataFrame({
     "outcome": rng.choice(["success", "failure", "cancelled"], n),
     "runtime_s": rng.lognormal(7, 2, n).astype(np.int64),

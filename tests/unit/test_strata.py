@@ -52,7 +52,7 @@ def count_rows(rows: list[tuple], index: int | None, delayed: bool) -> dict:
 
 
 @given(ROWS, st.booleans())
-def test_counts_are_those_of_counting_one_by_one(rows: list[tuple], delayed: bool):
+def test_counts_are_those_of_counting_one_by_one(rows, delayed):
     counted = CountedDurations(make_durations(rows), EVENTS)
     for stratum_by, index in {"all": None, "gpu_count": 3, "account": 4}.items():
         for _ in range(2):  # the second time from the cache

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 import ttf.analyses
-from ttf.engine.contract import Table, count, seconds, table
+from ttf.engine.contract import Table
 from ttf.page.publish.pages import SITE_PAGES
-from ttf.study.configuration.claims import check_claims
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.running.products import flatten_paths
 from ttf.study.study import Study, match_names
@@ -167,40 +166,6 @@ def test_an_analysis_that_names_an_unknown_table_or_key(declared, message):
     name = f"of_{uuid.uuid4().hex}"
     with pytest.raises(ConfigError, match=message.replace("NAME", name)):
         make_study(analyses=[declare_analysis(name, **declared)]).traces_by_chart_set  # noqa: B018
-
-
-def test_two_analyses_of_one_name():
-    with pytest.raises(
-        ConfigError, match=r"analyses: two analyses are called correlate: .*correlate and .*own/correlate"
-    ):
-        make_study(analyses=[declare_analysis("correlate")])
-
-
-CLAIM = {"id": "a", "of": "sample", "quantity": {"table": "mttf", "column": "mttf_s"}}
-TABLES = {"mttf": table("mttf", "A stratum.", mttf_s=seconds("MTTF", "Mean."), n=count("n", "Durations."))}
-
-
-def make_claim(**quantity) -> dict:
-    return CLAIM | {"quantity": CLAIM["quantity"] | quantity}
-
-
-def test_every_problem_of_the_claims_has_a_line_with_the_nearest_name():
-    claims = [
-        make_claim(table="mtf"),
-        make_claim(column="mttfs_s") | {"id": "b"},
-        make_claim(where={"nn": 1}) | {"id": "c"},
-        make_claim(over="mttf", of={"zzz": 1}) | {"id": "d"},
-        CLAIM,
-    ]
-    with pytest.raises(ConfigError) as error:
-        check_claims({"claims": claims}, TABLES, "mine.yaml")
-    assert str(error.value).splitlines() == [
-        "mine.yaml: claims.a: there is no table mtf; did you mean mttf?",
-        "mine.yaml: claims.b: table mttf has no column mttfs_s; did you mean mttf_s?",
-        "mine.yaml: claims.c: table mttf has no column nn; did you mean n?",
-        "mine.yaml: claims.d: table mttf has no column zzz",
-        "mine.yaml: claims.d: table mttf has no column mttf; did you mean mttf_s?",
-    ]
 
 
 def test_a_finding_needs_tables_of_traces_of_the_study(samples):

@@ -2,19 +2,17 @@
 
 import re
 from pathlib import Path
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
 import yaml
-from shipped_claims import DOCUMENT as SHIPPED
 from study_runs import ROOT
 from ttf.commands.table import render_published_table
 from ttf.engine.storage.tables import write_csv
-from ttf.page.replication.findings import fill_words, list_cell_tables, list_rows, merge_layouts, read_claims
+from ttf.page.replication.findings import fill_words, merge_layouts, read_claims
 from ttf.page.replication.scorecard import implied_counts, scorecard
 from ttf.page.replication.study_tables import build_study_tables, format_printed, format_value
-from ttf.page.report.published_studies import build_table, describe_comparison, read_studies
+from ttf.page.report.published_studies import build_table
 from ttf.page.report_contracts import STUDY_TABLES
 from ttf.page.results_tables import load_all_contracts
 from ttf.study.configuration.claims import check_claims, load_claims
@@ -136,28 +134,6 @@ def test_words_of_rows_keep_their_type():
 # The page ---------------------------------------------------------------------------------------------------
 
 
-def read_page(folder: Path, cells: pl.DataFrame, scored: pl.DataFrame, trace: str = "mine"):
-    write_csv(scored, folder / "scorecard.csv")
-    write_csv(cells, folder / "study_tables.csv")
-    return read_studies(trace, folder / "scorecard.csv", folder / "study_tables.csv")
-
-
-def test_a_study_has_its_tables_first_and_its_other_numbers_after(tmp_path):
-    cells, scored = make_cells()
-    (study,) = read_page(tmp_path, cells, scored)
-    assert (study.key, study.title, study.dataset) == ("paper", "A <paper>", "data")
-    assert [part.name for part in study.tables] == ["first", "paper-findings"]
-    assert study.tables[0].caption == "The first table. A note."
-    assert study.tables[1].table.frame["statement"].to_list() == ["further"]
-    assert study.verdicts == [
-        "1 differs",
-        "1 has a source that is itself in doubt",
-        "1 is reproduced",
-        "1 cannot be computed",
-    ]
-    assert read_page(tmp_path, cells, scored, "another") == []
-
-
 def test_the_cells_of_the_page_have_exact_numbers_and_the_class_of_their_verdict():
     html = build_table(make_cells()[0]).table.html("first")
     assert 'data-v="0.4412" class="same"' in html
@@ -182,36 +158,6 @@ def test_a_paper_gets_the_table_with_its_source_and_a_note(tmp_path, monkeypatch
     monkeypatch.setattr("ttf.commands.table.find_workflow_file", lambda name: cff)
     assert render_published_table(tmp_path, "mine", "first").endswith("Failure 1.2, https://code.example.")
     assert render_published_table(tmp_path, "mine", "second") == "" == render_published_table(Path("none"), "mine", "x")
-
-
-def test_a_note_on_every_row_is_one_on_the_table():
-    cells, _ = make_cells(table=None)
-    cells = cells.filter(column="p")
-    part = build_table(cells)
-    assert part.caption == "The first table. A note. The trace has no table t."
-    assert "note" not in part.table.columns
-
-
-def test_numbers_of_several_units_have_them_in_the_cell():
-    cells, _ = make_cells()
-    cells = cells.with_columns(unit=pl.Series([None, "share", "jobs"] * 3))
-    cells = cells.with_columns(column=pl.lit("all"), row=pl.int_range(pl.len()).cast(pl.String))
-    html = build_table(cells).table.html("x")
-    assert ">2.01%" in html and ">0.441" in html
-
-
-def test_the_page_says_what_the_trace_is_to_the_printed_numbers():
-    def describe(dataset="data", **info):
-        trace = SimpleNamespace(name="mine", info={"datasets": ["mine", "data"], "synthetic": False} | info)
-        return describe_comparison(SimpleNamespace(dataset=dataset), trace)
-
-    assert describe() == "Printed of the whole trace; here: a copy or a part of it."
-    assert describe("mine") == ""
-    assert describe(synthetic=True, fitted="run times") == (
-        "Printed of the real trace; here: a synthetic sample. The generator of the sample was fitted to printed "
-        "values: run times."
-    )
-    assert describe("rsc1").startswith("Printed of another cluster (rsc1), so numbers of this trace have no verdict.")
 
 
 # The file ---------------------------------------------------------------------------------------------------
@@ -257,11 +203,3 @@ def test_names_of_tables_on_the_page_that_are_not_of_the_results_have_no_undersc
         name for file in templates for name in re.findall(r'<<-? table\("(\w+)"', file.read_text(encoding="utf-8"))
     }
     assert len(names) > 20 and not {name for name in names if "_" in name} - load_all_contracts().keys()
-
-
-def test_every_shipped_layout_names_its_words_once():
-    for layouts in merge_layouts([SHIPPED]).values():
-        assert list_cell_tables(layouts) == sorted(set(list_cell_tables(layouts)))
-        for layout in layouts:
-            rows = [(row.get("group"), row["row"]) for row in list_rows(layout)]
-            assert len(rows) == len(set(rows)), layout["name"]

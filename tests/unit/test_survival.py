@@ -33,7 +33,7 @@ def check_curve(curve: pl.DataFrame) -> None:
     SURVIVAL.check(curve.select(*(pl.lit("all").alias(name) for name in STRATUM), pl.all()))
 
 
-def test_by_hand() -> None:
+def test_by_hand():
     rows = [(6, "failure")] * 3 + [(6, None), (7, "failure"), (9, None), (10, "success"), (None, "failure")]
     curve = kaplan_meier(make_durations(rows), "failure")
     check_curve(curve)
@@ -48,7 +48,7 @@ def test_by_hand() -> None:
     assert curve["survival"].to_list() == pytest.approx([1, 4 / 7, s7, s7, s7])
 
 
-def test_the_row_of_time_0_counts_durations_of_0_seconds() -> None:
+def test_the_row_of_time_0_counts_durations_of_0_seconds():
     curve = kaplan_meier(make_durations([(0, "failure"), (0, None), (5, "failure"), (5, None)]), "failure")
     assert curve.select("time_s", "at_risk", "events", "censored", "survival").rows() == [
         (0, 4, 1, 1, 0.75),
@@ -56,7 +56,7 @@ def test_the_row_of_time_0_counts_durations_of_0_seconds() -> None:
     ]
 
 
-def test_all_fail_and_none_fails() -> None:
+def test_all_fail_and_none_fails():
     curve = kaplan_meier(make_durations([(5, "failure")]), "failure")
     assert curve["survival"].to_list() == [1.0, 0.0]
     undefined = (None, None, "survival is 0: the log-log interval is not defined there")
@@ -65,7 +65,7 @@ def test_all_fail_and_none_fails() -> None:
     assert curve.select("survival", "ci_low", "ci_high").rows() == [(1.0, 1.0, 1.0)] * 3
 
 
-def test_agrees_with_scipy_and_statsmodels() -> None:
+def test_agrees_with_scipy_and_statsmodels():
     durations = simulate()
     curve = kaplan_meier(durations, "failure")
     time = durations["duration_s"].to_numpy()
@@ -91,14 +91,14 @@ def test_agrees_with_scipy_and_statsmodels() -> None:
 
 
 @pytest.mark.parametrize("n", [10, 70, 99_998])
-def test_an_exact_half_is_the_median(n: int) -> None:
+def test_an_exact_half_is_the_median(n):
     durations = pl.DataFrame({"duration_s": range(1, n + 1), "event": ["failure"] * n})
     _, summary = survival_tables(durations, "failure", ["all"])
     assert summary["median_s"].item() == n // 2
     assert summary["restricted_mean_s"].item() == pytest.approx((n + 1) / 2, rel=1e-11)
 
 
-def test_no_median_has_a_reason() -> None:
+def test_no_median_has_a_reason():
     _, summary = survival_tables(make_durations([(5, "failure"), (8, None), (9, None)]), "failure", ["all"])
     row = summary.row(0, named=True)
     assert row["median_s"] is None and "no median" in row["reason"]
@@ -123,7 +123,7 @@ def restricted_mean_and_error(durations: pl.DataFrame, horizon: float) -> tuple[
     return area(0), variance**0.5
 
 
-def test_restricted_means_of_strata_have_one_horizon() -> None:
+def test_restricted_means_of_strata_have_one_horizon():
     rng = np.random.default_rng(8)
     sizes, longest = {"a": 150, "b": 300, "few": 5, "dead": 120, "never": 0}, {"a": 90, "b": 400, "few": 30, "dead": 20}
     rows = []
@@ -154,13 +154,13 @@ def test_restricted_means_of_strata_have_one_horizon() -> None:
 
 
 @pytest.mark.parametrize("rows", [[(5, None), (8, None)], [(8, "failure")], [(5, None), (8, "failure"), (8, None)]])
-def test_without_an_event_before_the_last_duration_the_mean_has_no_error(rows: list) -> None:
+def test_without_an_event_before_the_last_duration_the_mean_has_no_error(rows):
     row = survival_tables(make_durations(rows), "failure", ["all"])[1].row(0, named=True)
     assert (row["restricted_mean_s"], row["restricted_mean_se_s"]) == (8, None)
     assert "no standard error of the restricted mean" in row["reason"]
 
 
-def test_the_error_of_the_restricted_mean_covers() -> None:
+def test_the_error_of_the_restricted_mean_covers():
     rng, truth, covered_count = np.random.default_rng(4), 1000 * (1 - math.exp(-1)), 0
     for _ in range(150):
         failure_s, limit_s = rng.exponential(1000, 120), rng.uniform(500, 3000, 120)
@@ -171,7 +171,7 @@ def test_the_error_of_the_restricted_mean_covers() -> None:
     assert covered_count >= 150 * 0.95 - 3 * (150 * 0.95 * 0.05) ** 0.5
 
 
-def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
+def test_strata_are_in_order_and_labelled_by_the_raw_value():
     durations = simulate().with_columns(gpu_type=pl.when(pl.col("duration_s") > 20).then("gpu_type"))
     curves, summary = survival_tables(durations, "failure", ["all", "gpu_count", "gpu_type"])
     assert summary["stratum"].to_list() == ["all", "1", "2", "10", "T4", "V100"]
@@ -185,7 +185,7 @@ def test_strata_are_in_order_and_labelled_by_the_raw_value() -> None:
 
 
 @pytest.mark.parametrize("max_steps", [2, 10, 199])
-def test_thin_keeps_exact_rows(max_steps: int) -> None:
+def test_thin_keeps_exact_rows(max_steps):
     curves, _ = survival_tables(simulate(), "failure", ["all", "gpu_count"])
     thinned = thin_curves(curves, max_steps)
     assert thinned.join(curves, on=curves.columns, nulls_equal=True, how="semi").height == thinned.height
@@ -200,7 +200,7 @@ def test_thin_keeps_exact_rows(max_steps: int) -> None:
             assert (part["events"][1:-1] > 0).all()
 
 
-def test_thin_spreads_the_events_evenly() -> None:
+def test_thin_spreads_the_events_evenly():
     durations = pl.DataFrame({"duration_s": range(1, 1001), "event": ["failure"] * 1000})
     thinned = thin_curves(kaplan_meier(durations, "failure"), 12)
     assert set(thinned["time_s"].diff()[2:-1].to_list()) <= {99, 100, 101}
@@ -209,7 +209,7 @@ def test_thin_spreads_the_events_evenly() -> None:
 
 
 @given(ROWS, st.randoms())
-def test_properties(rows: list, random) -> None:
+def test_properties(rows, random):
     curve = kaplan_meier(make_durations(rows), "failure")
     complete_rows = [row for row in rows if row[0] is not None]
     assert curve["events"].sum() + curve["censored"].sum() == len(complete_rows)

@@ -1,7 +1,6 @@
 """Tables of the results contract: the same numbers give the same bytes, and are read as they were written."""
 
 import math
-from pathlib import Path
 
 import polars as pl
 import pytest
@@ -76,12 +75,12 @@ def test_blocks_are_written_like_the_whole_table(tmp_path):
         assert (tmp_path / "blocks.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
 
 
-def test_missing_columns_are_omitted(tmp_path: Path):
+def test_missing_columns_are_omitted(tmp_path):
     pl.DataFrame({"a": [1], "b": [2], "c": [3]}).write_parquet(tmp_path / "some.parquet")
     assert scan_columns(tmp_path / "some.parquet", ["c", "x", "a", "c"]).collect().to_dicts() == [{"c": 3, "a": 1}]
 
 
-def test_a_table_is_read_at_its_first_use(tmp_path: Path):
+def test_a_table_is_read_at_its_first_use(tmp_path):
     write_csv(pl.DataFrame({"value": ["a"], "n": [1], "estimate": [0.5]}), tmp_path / "a.csv")
     inputs = Inputs({"a": tmp_path / "a.csv", "b": tmp_path / "missing.csv"}, {"a": CONTRACT, "b": CONTRACT}, {"x": 1})
     assert inputs["a"] is inputs["a"] and inputs["a"]["n"].to_list() == [1]

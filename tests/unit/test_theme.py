@@ -3,12 +3,9 @@
 import re
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-from ttf.analyses import module_name
-from ttf.analyses.catalogue import load_analyses
 from ttf.display.charts.theme import (
     CATEGORY_COLOURS,
     FAINT,
@@ -81,12 +78,6 @@ def test_every_token_replaces_its_colour_and_paper_is_light():
     assert mapped == {light: name for name, light in LIGHT.items()}
     assert {INK, FAINT, SUNKEN} <= set(mapped)
     assert style.count("@media") == style.count("@media screen") == 2
-
-
-def test_main_charts_of_the_page_exist():
-    for name, declared in load_analyses().items():
-        if declared.main:
-            assert set(declared.main) <= set(import_module(f"{module_name(name)}.charts").CHARTS), name
 
 
 def test_the_report_is_written_without_altair():

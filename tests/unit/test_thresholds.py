@@ -106,30 +106,6 @@ def test_texts_and_truths(key, kind, limit, state):
 
 
 @pytest.mark.parametrize(
-    ("rule", "sentence"),
-    [
-        (
-            {"number": SHARE, "kind": "above", "limit": 0.25, "by": "estimate", "say": "Look."},
-            f"slurm: {SHARE} is 30.0% (CI 20.0–40.0%, clustered by user; n = 100), above 25.0%, by the estimate alone. "
-            "Look.",
-        ),
-        (
-            {"number": "mttf.mttf_s", "kind": "above", "limit": 1800.0},
-            "slurm: mttf.mttf_s is 2 h (CI 1 h or more, if independent), above 30 min with the whole interval.",
-        ),
-        # Rounded, value and limit would be equal.
-        (
-            {"number": SHARE, "kind": "above", "limit": 0.29999, "by": "estimate"},
-            f"slurm: {SHARE} is 0.3 share (CI 20.0–40.0%, clustered by user; n = 100), above 0.29999 share, by the "
-            "estimate alone.",
-        ),
-    ],
-)
-def test_the_sentence_has_value_interval_n_and_limit(rule, sentence):
-    assert answer_rule(**rule) == (CROSSED, sentence)
-
-
-@pytest.mark.parametrize(
     ("key", "reason"),
     [
         ("ettr.measured_rate.wall_clock_ettr", "the 1/N law is rejected"),

@@ -1,10 +1,6 @@
 """A model after each window: its training jobs, its promotion, and its files."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -339,30 +335,6 @@ def test_drift_equals_the_statistics_of_scipy():
 
 
 # Products -----------------------------------------------------------------------------------------------------
-
-PRINT_DIGEST = """
-import hashlib, sys
-sys.path[:0] = sys.argv[1:3]
-from made_risk import with_users
-from test_train_model import build_lineage
-table, files = build_lineage(with_users(8_000, 1, 3))
-written = table.write_csv() + "".join(f"{name}{text}" for name, text in files.items())
-print(hashlib.sha256(written.encode()).hexdigest())
-"""
-
-
-def test_any_number_of_threads_gives_the_same_bytes():
-    folder = Path(__file__).parent
-    digests = set()
-    for threads in ("1", "2"):
-        environment = os.environ | {
-            "POLARS_MAX_THREADS": threads,
-            "OPENBLAS_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join([str(folder.parents[1] / "scripts"), str(folder.parent / "support")]),
-        }
-        command = [sys.executable, "-c", PRINT_DIGEST, str(folder), str(folder.parent / "support")]
-        digests.add(subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout)
-    assert len(digests) == 1
 
 
 def test_a_folder_is_replaced_as_a_whole(tmp_path):

@@ -54,7 +54,7 @@ def test_by_hand():
 
 
 @pytest.mark.parametrize(("shape", "expected"), [(0.6, "falls"), (1.0, "stays"), (1.8, "rises")])
-def test_known_rates(shape: float, expected: str):
+def test_known_rates(shape, expected):
     row = make_verdicts(draw(shape, 2000, end=1.5e6)).row(0, named=True)
     assert row["verdict"] == expected
     assert row["shape_ci_low"] < shape < row["shape_ci_high"]
@@ -84,7 +84,7 @@ def test_a_significant_but_small_difference_does_not_mislead():
     ("missing", "misleads"),
     [((), False), (("largest_gap",), None), (("split_age_s",), None), (("largest_gap", "split_age_s"), None)],
 )
-def test_a_missing_gap_is_not_a_gap_of_zero(missing: tuple, misleads: bool | None):
+def test_a_missing_gap_is_not_a_gap_of_zero(missing, misleads):
     row = {"largest_gap": 0.01, "split_age_s": 5, "young_mttf_s": 9.0, "old_mttf_s": 10.0}
     present = {name: value for name, value in row.items() if name not in missing}
     assert _is_misleading(present, 1e-9) is misleads
@@ -107,7 +107,7 @@ def test_all_failures_in_one_half_mislead():
         ([(5, "failure"), (5, "failure")], "no finite estimate"),
     ],
 )
-def test_blank_with_a_reason(rows: list, reason: str):
+def test_blank_with_a_reason(rows, reason):
     row = make_verdict(rows)
     assert row["verdict"] is None and row["p_value"] is None and row["misleads"] is None
     assert reason in row["reason"]
@@ -126,7 +126,7 @@ def test_each_stratum_has_its_own_verdict():
     st.lists(st.tuples(st.integers(0, 10**7) | st.integers(0, 9), st.sampled_from(["failure", None])), max_size=60),
     st.randoms(),
 )
-def test_row_order_does_not_matter_and_nothing_is_nan(rows: list, random):
+def test_row_order_does_not_matter_and_nothing_is_nan(rows, random):
     durations = pl.DataFrame(rows, schema=DURATIONS, orient="row")
     table = make_verdicts(durations)
     random.shuffle(rows)

@@ -113,7 +113,7 @@ RUNS = st.lists(
 
 
 @given(RUNS, st.integers(1, 600))
-def test_savings_of_a_trial_equal_plain_python(rows: list, trial_s: int):
+def test_savings_of_a_trial_equal_plain_python(rows, trial_s):
     rows.sort(key=lambda row: row[0])
     table = what_if_table(make_runs(*rows), [trial_s])
     jobs: dict[int, list] = {}

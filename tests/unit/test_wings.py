@@ -1,7 +1,6 @@
 """The folders of ttf are in the order of the data flow, and no module imports from a later folder."""
 
 import runpy
-from collections import defaultdict
 from functools import cache
 from graphlib import TopologicalSorter
 from itertools import pairwise
@@ -15,10 +14,6 @@ TTF = SCRIPTS / "ttf"
 WINGS = list(runpy.run_path(str(ROOT / "tools/docs" / "wings_diagram.py"))["WINGS"])
 # Order of the folders of `page`: the brief of a trace, the pages, their publication.
 PAGE = [{"brief", "replication", "render"}, {"report"}, {"publish"}]
-# Only a folder of one analysis may have more modules.
-MOST_MODULES = 15
-# Names that the modules of each analysis and of each format share.
-ROLES = {"analyses": {"compute", "charts", "numbers", "page"}, "formats": {"derive", "read"}}
 
 
 @cache
@@ -55,19 +50,3 @@ def test_folders_of_the_page_import_in_one_direction():
         for file, imports in map_imports().items():
             if file.parent.parent == TTF / "page" and file.parent.name in earlier:
                 assert not {module for module in imports if module.parent.name in names}, file
-
-
-def test_a_folder_has_few_modules():
-    for folder in {file.parent for file in map_imports()}:
-        assert len([file for file in folder.glob("*.py") if file.name != "__init__.py"]) <= MOST_MODULES, folder
-
-
-def test_no_two_modules_share_a_name_except_the_parts_of_analyses_and_formats():
-    files_by_name = defaultdict(list)
-    for file in map_imports():
-        wing = file.relative_to(TTF).parts[0]
-        # A command has the name that is typed.
-        if file.name != "__init__.py" and wing != "commands" and file.stem not in ROLES.get(wing, ()):
-            files_by_name[file.stem].append(str(file.relative_to(ROOT)))
-    roles = set().union(*ROLES.values())
-    assert not {name: files for name, files in files_by_name.items() if len(files) > 1 or name in roles}

@@ -7,6 +7,7 @@ its arguments, a name or a text in its module, such as a column of the table tha
 """
 
 import ast
+import gc
 import re
 import sys
 from collections.abc import Iterator
@@ -20,9 +21,9 @@ DECLARE = {"table", "parquet"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def list_columns(tree: ast.Module) -> set[str]:
+def list_columns(nodes: list[ast.AST]) -> set[str]:
     """Return the columns of the tables that a module declares."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and getattr(node.func, "id", "") in DECLARE]
+    calls = [node for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") in DECLARE]
     return {keyword.arg for call in calls for keyword in call.keywords if keyword.arg}
 
 
@@ -34,17 +35,16 @@ def list_members(node: ast.ClassDef) -> set[str]:
     return names | {part.attr for part in ast.walk(node) if isinstance(part, ast.Attribute)}
 
 
-def list_words(tree: ast.Module) -> set[str]:
+def list_words(nodes: list[ast.AST]) -> set[str]:
     """Return the names in the code of a module, and its texts."""
-    words = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
-    names = (getattr(node, key, None) for node in ast.walk(tree) for key in ("id", "attr", "arg", "name"))
-    return words | {name for name in names if isinstance(name, str)}
+    words = (getattr(node, key, None) for node in nodes for key in ("id", "attr", "arg", "name", "value"))
+    return {word for word in words if isinstance(word, str)}
 
 
-def find_problems(tree: ast.Module, columns: set[str]) -> Iterator[str]:
+def find_problems(nodes: list[ast.AST], columns: set[str]) -> Iterator[str]:
     """Yield a line number and a message for each documented name that does not exist, or says itself again."""
-    words = list_words(tree) | columns
-    for node in ast.walk(tree):
+    words = list_words(nodes) | columns
+    for node in nodes:
         if isinstance(node, (ast.ClassDef, *FUNCTIONS)) and (text := ast.get_docstring(node)):
             existing = (list_members(node) if isinstance(node, ast.ClassDef) else words) | {"default"}
             documented = {name.lstrip("* ") for names in DOCUMENTED.findall(text) for name in names.split(",")}
@@ -53,7 +53,9 @@ def find_problems(tree: ast.Module, columns: set[str]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    trees = {file: ast.parse(file.read_text(encoding="utf-8")) for file in sorted(PACKAGE.rglob("*.py"))}
-    declared = set().union(*map(list_columns, trees.values()))
-    problems = [f"{file}:{text}" for file, tree in trees.items() for text in find_problems(tree, declared)]
+    gc.disable()  # no tree is garbage before the end, and to look for some takes half of the time
+    files = sorted(PACKAGE.rglob("*.py"))
+    modules = {file: [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))] for file in files}
+    declared = set().union(*map(list_columns, modules.values()))
+    problems = [f"{file}:{text}" for file, nodes in modules.items() for text in find_problems(nodes, declared)]
     sys.exit("\n".join(problems) or None)

@@ -223,7 +223,8 @@ def _detect_json(text: str, lines: Sequence[str]) -> Layout | None:
 
 
 def _is_json(text: str) -> bool:
-    return re.match(rf"{_JSON_START.pattern}[\[{{]", _TABBED.sub("{", text)) is not None
+    # A list has records in it; another bracket is around the time of a line.
+    return re.match(rf"{_JSON_START.pattern}(?:{{|\[\s*[\[{{\]])", _TABBED.sub("{", text)) is not None
 
 
 def _list_records(text: str) -> Iterator[dict[str, Any]]:

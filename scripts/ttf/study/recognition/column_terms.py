@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from itertools import product
 
 import polars as pl
@@ -99,9 +100,10 @@ def list_formats(values: pl.Series) -> list[str]:
     formats = FORMATS if values.str.contains("[0-9]{2}").any() else []
     # A few values exclude nearly all formats.
     for part in (values.head(20), values):
-        formats = [format for format in formats if _are_times(part, format)]
+        is_time = part.alias("cell").to_frame().select(**{format: _is_time(format) for format in formats})
+        formats = [format for format in formats if _are_times(is_time[format])]
         formats = [AUTOMATIC] if AUTOMATIC in formats else formats
-    return [format for format in formats if parse_times(values, format).any()]
+    return [format for format in formats if is_time[format].any()]
 
 
 def counts_from_zero(values: pl.Series) -> bool:
@@ -110,9 +112,8 @@ def counts_from_zero(values: pl.Series) -> bool:
     return numbers.n_unique() > 1 and is_mostly(numbers.is_between(0, _LATEST_OWN_S), values)
 
 
-def _are_times(values: pl.Series, format: str) -> bool:
+def _are_times(is_time: pl.Series) -> bool:
     """Return whether most values are plausible times, apart from placeholders such as 0001-01-01."""
-    is_time = parse_times(values, format)
     n_times = int(is_time.sum())
     return n_times >= LEAST_SHARE * (n_times + is_time.null_count())
 
@@ -121,8 +122,13 @@ def parse_times(values: pl.Series, format: str) -> pl.Series:
     """Return whether each value is a plausible time, as the reader parses it; null for what is no time."""
     if format == SECONDS:
         return values.cast(pl.Float64, strict=False).ge(0)
-    column = Column(name=values.name, type="time", as_="", formats=(format,))
-    return values.to_frame().select(parse_number(column).is_between(*_PLAUSIBLE_S)).to_series()
+    return values.alias("cell").to_frame().select(_is_time(format)).to_series()
+
+
+@cache
+def _is_time(format: str) -> pl.Expr:
+    column = Column(name="cell", type="time", as_="", formats=(format,))
+    return parse_number(column).is_between(*_PLAUSIBLE_S)
 
 
 def parse_numbers(values: pl.Series, decimal: str = "", type: str = "number") -> pl.Series:

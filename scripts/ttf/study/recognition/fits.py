@@ -11,7 +11,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from ttf.engine.checkout import CHECKOUT
 from ttf.engine.storage.plain_files import is_ignored
 from ttf.raw.headers import RequestedColumn
 from ttf.raw.node_logs.layouts import Layout as LogLayout
@@ -19,7 +18,6 @@ from ttf.raw.node_logs.layouts import describe_unread_form, detect_layout
 from ttf.raw.training_logs.recognised_lines import is_training_log
 from ttf.study.configuration.mapping import OUTAGE_KEYS
 from ttf.study.configuration.messages import ConfigError
-from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.recognition.entries import format_listing, select_table_files
 from ttf.study.recognition.first_lines import (
     MOST_BYTES,
@@ -30,7 +28,7 @@ from ttf.study.recognition.first_lines import (
     read_names,
     show_name,
 )
-from ttf.study.recognition.format_declarations import READING_KEYS
+from ttf.study.recognition.format_declarations import READING_KEYS, load_recipes
 from ttf.study.trace_files import FILE_KEYS, LOG_KEYS, find_log_key, get_tables, is_log_format
 
 # In a larger folder, only this many files are inspected here; loading the study checks all of them.
@@ -43,7 +41,6 @@ MOST_COMPARED = 50
 MOST_LOGS = 5
 # A file with this share of a table's columns is meant as that table, with a fault.
 NEAR_SHARE = 0.8
-RECIPES = "config/mappings"
 MOST_SETTINGS_BYTES = 1 << 22
 
 
@@ -249,10 +246,9 @@ def build_shapes(formats: dict, registry: dict) -> Iterator[Shape]:
 
 def build_recipe_shapes(formats: dict) -> Iterator[Shape]:
     """Yield the shapes of the recipes in config/mappings for files of records."""
-    for file in sorted((CHECKOUT / RECIPES).glob("*.yaml")):
-        for entry in load_yaml(file, f"{RECIPES}/{file.name}")["registry"].values():
-            if "records" in entry:
-                yield _build_mapped_shape(formats, entry, f"by the recipe {RECIPES}/{file.name}")
+    for label, entry in load_recipes():
+        if "records" in entry:
+            yield _build_mapped_shape(formats, entry, f"by the recipe {label}")
 
 
 def _build_mapped_shape(formats: dict, entry: dict, source: str) -> Shape:

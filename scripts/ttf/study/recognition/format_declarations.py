@@ -5,14 +5,18 @@ workflow/schemas/format.schema.yaml explains the keys.
 """
 
 import textwrap
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from ttf.engine.checkout import PACKAGE
-from ttf.study.configuration.yaml_files import FAST_LOADER
+from ttf.engine.checkout import CHECKOUT, PACKAGE
+from ttf.study.configuration.yaml_files import FAST_LOADER, load_yaml
 
 FOLDER = PACKAGE / "formats"
+# The recipes: mappings of the tables that other programs export.
+RECIPES = "config/mappings"
 # The module that derives jobs for a format without code.
 MAPPING_MODULE = "ttf.formats.column_mapping"
 # Keys of the registry for reading a trace and for the meaning of its columns.
@@ -30,10 +34,24 @@ def load_formats(folder: Path = FOLDER) -> dict[str, dict]:
     """Map each format to its declaration, with full module names in `code` and `reader`."""
     formats = {}
     for name, file in find_declarations(folder).items():
-        declaration = yaml.load(file.read_bytes(), FAST_LOADER)
+        declaration = _parse_declaration(file.read_bytes())
         modules = {key: f"ttf.formats.{name}.{declaration[key]}" for key in ("code", "reader") if key in declaration}
         formats[name] = declaration | {"code": MAPPING_MODULE} | modules
     return formats
+
+
+@cache
+def _parse_declaration(content: bytes) -> Any:
+    return yaml.load(content, FAST_LOADER)
+
+
+@cache
+def load_recipes() -> list[tuple[str, dict]]:
+    """Return (file, entry in the registry) of each recipe."""
+    file_by_label = {f"{RECIPES}/{file.name}": file for file in sorted((CHECKOUT / RECIPES).glob("*.yaml"))}
+    return [
+        (label, entry) for label, file in file_by_label.items() for entry in load_yaml(file, label)["registry"].values()
+    ]
 
 
 def read_schema_text(file: Path) -> str:

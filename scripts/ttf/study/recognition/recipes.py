@@ -1,13 +1,10 @@
 """The recipes of config/mappings: mappings of the tables that other programs export."""
 
-from ttf.engine.checkout import CHECKOUT
 from ttf.raw.raw_tables import AUTOMATIC
 from ttf.study.configuration.mapping import list_mapped_columns
-from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.recognition.column_terms import is_mostly, parse_times
+from ttf.study.recognition.format_declarations import load_recipes
 from ttf.study.recognition.table_sample import Sample
-
-RECIPES = "config/mappings"
 
 
 def find_recipe(sample: Sample) -> tuple[str, dict, list[str]] | None:
@@ -15,8 +12,7 @@ def find_recipe(sample: Sample) -> tuple[str, dict, list[str]] | None:
 
     The table has all columns of the recipe but the user, some of its states, and times in its format.
     """
-    for path in sorted((CHECKOUT / RECIPES).glob("*.yaml")):
-        entry, *_ = load_yaml(path, f"{RECIPES}/{path.name}")["registry"].values()
+    for label, entry in load_recipes():
         if "records" in entry:
             continue
         column_by_key = dict(zip(entry["mapping"], list_mapped_columns(entry["mapping"]), strict=True))
@@ -31,5 +27,5 @@ def find_recipe(sample: Sample) -> tuple[str, dict, list[str]] | None:
         if states & listed and is_mostly(is_time, starts):
             mapping = {key: part for key, part in entry["mapping"].items() if key not in lacking}
             unclear = set() if "*" in listed else states - listed
-            return f"{RECIPES}/{path.name}", entry | {"mapping": mapping} | sample.options, sorted(unclear)
+            return label, entry | {"mapping": mapping} | sample.options, sorted(unclear)
     return None

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -81,7 +82,7 @@ def recognise(data: Path) -> RecognisedTrace:
     ConfigError for a missing or empty folder, and if no format or several formats fit; the message lists the closest
     formats and what they lack, or how to choose.
     """
-    folder, formats, registry = list_folder(Path(data)), load_formats(), load_yaml(TRACES, TRACES_FILE)
+    folder, formats, registry = list_folder(Path(data)), load_formats(), _load_registry()
     fits = [fit_shape(folder, shape) for shape in build_shapes(formats, registry)]
     matching_fits = [fit for fit in fits if fit.is_match]
     # Node events next to jobs are part of that trace, not a trace of their own.
@@ -113,6 +114,11 @@ def recognise(data: Path) -> RecognisedTrace:
         listing = format_listing([show_name(name) for name in logs])
         lines += [f"{LOG_WORDS[key].capitalize()}: {listing}."] if logs else []
     return RecognisedTrace(entry["format"], name, entry, "\n".join(lines))
+
+
+@cache
+def _load_registry() -> dict:
+    return load_yaml(TRACES, TRACES_FILE)
 
 
 def _match_recipes(folder: Folder, formats: dict) -> Iterator[Fit]:
