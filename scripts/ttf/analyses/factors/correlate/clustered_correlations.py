@@ -13,7 +13,7 @@ import numpy as np
 
 from ttf.analyses.factors.correlate.run_times import Sample
 from ttf.engine.exact_sums import doubled_ranks
-from ttf.records.clusters import MOST_BLOCKS, Level
+from ttf.records.clusters import Level
 from ttf.stats.basics.order import run_starts
 from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, no_interval_reason
@@ -103,7 +103,7 @@ def clustered_cells(sample: Sample, level: Level, estimates: dict[str, float]) -
     members = np.bincount(sample.clusters, weights=sample.weights)
     present = np.flatnonzero(members)
     clusters = Clusters(
-        np.zeros(present.size, np.int64), members[present], 1, *np.divmod(sample.cells[present], MOST_BLOCKS)
+        np.zeros(present.size, np.int64), members[present], 1, *np.divmod(sample.cells[present], level.width)
     )
     effective = clusters.effective.item()
     cluster_cells: dict[str, object] = {
