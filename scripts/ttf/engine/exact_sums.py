@@ -38,8 +38,6 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def total(values: np.ndarray) -> int:
     """Return the exact sum of an Int64 array as a Python integer."""
-    if _largest(values) * values.size < INT64_LIMIT:
-        return int(values.sum(dtype=np.int64))
     return int(pl.Series(values).cast(pl.Int128).sum())
 
 

@@ -182,7 +182,9 @@ class Influences:
         """Return the cells once for each age of the grid; the ages are the strata."""
         cells, ages = self.durations.cells, self.grid.size
         stratum = np.repeat(np.arange(ages), cells.members.size)
-        members, cluster, block = (np.tile(column, ages) for column in (cells.members, cells.cluster, cells.block))
+        members, cluster, block = (
+            np.tile(np.asarray(column), ages) for column in (cells.members, cells.cluster, cells.block)
+        )
         return Clusters(stratum, members, ages, cluster, block)
 
     @cached_property

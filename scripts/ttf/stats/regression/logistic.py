@@ -13,8 +13,6 @@ from ttf.stats.regression.design import Design
 PRECISION = 1.0
 # With more than twice as many rows, fit a subsample of this size first, so that few steps use all rows.
 FIRST_ROWS = 50_000
-# A design of at most this many numbers, 128 MB, is held written out.
-MOST_CELLS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -69,16 +67,13 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
         share = (failed.sum() + 0.5) / (len(failed) + 1)
         start[0] = np.log(share / (1 - share))
     y = failed.astype(float)
-    # Writing the blocks out again at each step takes two fifths of the time.
-    is_small = len(design) * design.width <= MOST_CELLS
-    blocks = [(rows, block.copy()) for rows, block in design.blocks()] if is_small else None
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Return the log posterior density at a point, its gradient and its Hessian."""
         deviation = point - prior.mean
         prior_gradient = prior.precision @ deviation
         level, slope, curvature = -0.5 * float(deviation @ prior_gradient), -prior_gradient, -prior.precision.copy()
-        for rows, block in blocks or design.blocks():
+        for rows, block in design.blocks():
             eta = block @ point
             p = expit(eta)
             level += float((y[rows] * eta - softplus(eta)).sum())
