@@ -224,7 +224,7 @@ class Level:
         number = pl.lit(0) if by is None else pl.col("cluster")
         index, width = pl.lit(0), 1
         if block_by is not None:
-            bounds = jobs.lazy().select(pl.col("block").min().fill_null(0), last=pl.col("block").max().fill_null(0))
+            bounds = jobs.lazy().select(pl.col("block").min(), last=pl.col("block").max()).fill_null(0)
             first, last = bounds.collect(engine="streaming").row(0)
             width = last - first + 3
             index = (pl.col("block") - first).fill_null(width - 1)

@@ -77,8 +77,7 @@ class Sample:
     @cached_property
     def jobs_by_cell(self) -> csc_array:
         """Return the matrix of the number of jobs by cell and row."""
-        shape = int(self.clusters.max(initial=-1)) + 1, self.jobs.size
-        return csc_array((self.members.astype(float), self.clusters, self.starts), shape)
+        return csc_array((self.members.astype(float), self.clusters, self.starts))
 
     @cached_property
     def n(self) -> int:
