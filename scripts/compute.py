@@ -8,13 +8,12 @@ def main(snakemake):
     from importlib import import_module
 
     from ttf.analyses import add_folders, load_declaration, load_input_contracts, module_name
-    from ttf.engine.process.memory import keep_freed_memory
+    from ttf.engine.process.memory import keep_freed_arrays
 
     params, output = snakemake.params, snakemake.output
     add_folders(params.folders)
     analysis = load_declaration(params.analysis)
-    if analysis.keeps_freed_memory:
-        keep_freed_memory()  # before Polars is imported
+    keep_freed_arrays()
     module = import_module(f"{module_name(params.analysis)}.compute")
     from ttf.engine.provenance.digests import is_unchanged
     from ttf.engine.storage.on_disk import read_parquet

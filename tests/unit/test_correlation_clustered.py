@@ -48,7 +48,7 @@ def test_an_influence_is_the_derivative_in_a_cluster_weight(method):
         s for s in iterate_samples(frame, [None], Level.from_jobs(frame).number) if s.outcome_set == "success"
     )
     r = float(SCIPY[method](x, y).statistic)
-    influence, leverage = INFLUENCES[method](sample, r).sum_by_cluster(sample, 40)
+    influence, leverage = INFLUENCES[method](sample, r).sum_by_cluster(sample)
     assert leverage.sum() == pytest.approx(1)
     members = np.bincount(cluster)
     influence -= influence.sum() * members / x.size

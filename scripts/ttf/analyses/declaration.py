@@ -52,7 +52,6 @@ class Analysis:
     main: names of charts that are always visible on the page; they are also drawn for phones.
     sections: its templates; "theme/section" for a section of another theme.
     memory_mb: memory of the script for any trace. mb_per_gb: further memory for each GB of raw tables, by format.
-    keeps_freed_memory: it processes one large block after another (ttf.engine.process.memory).
     in_size_unit: it reads and writes job sizes in the unit of the trace (ttf.engine.size_unit), not only in GPUs.
     """
 
@@ -74,5 +73,4 @@ class Analysis:
     memory_mb: int = 500
     mb_per_gb: Mapping[str, int] = field(default_factory=dict)
     threads: int = 1
-    keeps_freed_memory: bool = False
     in_size_unit: bool = False

@@ -24,6 +24,8 @@ def group_sums(codes: np.ndarray, weights: np.ndarray, groups: int) -> np.ndarra
 
 def dot(a: np.ndarray, b: np.ndarray) -> int:
     """Return the exact scalar product of two Int64 arrays, which must fit 128 bits, as a Python integer."""
+    if _largest(a) * _largest(b) * a.size < INT64_LIMIT:
+        return int(np.einsum("i,i", a, b, dtype=np.int64))
     return int((pl.Series(a).cast(pl.Int128) * pl.Series(b)).sum())
 
 
@@ -37,6 +39,10 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 def total(values: np.ndarray) -> int:
     """Return the exact sum of an Int64 array as a Python integer."""
     return int(pl.Series(values).cast(pl.Int128).sum())
+
+
+def _largest(values: np.ndarray) -> int:
+    return max(int(values.max(initial=0)), -int(values.min(initial=0)))
 
 
 def percentile(ascending: np.ndarray, percent: int) -> float:

@@ -22,8 +22,6 @@ CLUSTER_COLUMNS |= {"block_by": pl.String, "block": pl.Int64}
 JOB_CLUSTER_COLUMNS = tuple(CLUSTER_COLUMNS)
 PROFILE = "request profile"
 DAY_S = 86_400
-# More than a trace has, counted from 1970.
-MOST_BLOCKS = 1 << 20
 
 
 def add_clusters(jobs: Frame) -> Frame:
@@ -209,21 +207,28 @@ def add_level_names(rows: Frame, levels: Sequence[str | None]) -> Frame:
 class Level:
     """Kind of the clusters of jobs, and the column with their number; by: None if the trace has no clusters.
 
-    cell: the number times MOST_BLOCKS, plus that of the block; block_by: kind of blocks, None without.
+    cell: the number times `width`, plus the index of the block: small numbers, which pack into few bits. The index of
+    an unknown block is width - 1; it is no neighbour of the others. block_by: kind of blocks, None without.
     """
 
     by: str | None
     number: pl.Expr
     block_by: str | None
     cell: pl.Expr
+    width: int
 
     @classmethod
     def from_jobs(cls, jobs: pl.DataFrame | pl.LazyFrame) -> "Level":
         """Return the kind and the number of the clusters of jobs that have CLUSTER_COLUMNS."""
         by, _, block_by = level_names(jobs)
         number = pl.lit(0) if by is None else pl.col("cluster")
-        block = pl.lit(0) if block_by is None else pl.col("block").fill_null(MOST_BLOCKS - 1)
-        return cls(by, number, block_by, number.cast(pl.Int64) * MOST_BLOCKS + block)
+        index, width = pl.lit(0), 1
+        if block_by is not None:
+            bounds = jobs.lazy().select(pl.col("block").min(), last=pl.col("block").max()).fill_null(0)
+            first, last = bounds.collect(engine="streaming").row(0)
+            width = last - first + 3
+            index = (pl.col("block") - first).fill_null(width - 1)
+        return cls(by, number, block_by, number.cast(pl.Int64) * width + index, width)
 
 
 def add_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:

@@ -427,7 +427,9 @@ def sum_by_cluster(
         split_rows = lazy.join(single.lazy(), on=keys, how="semi", nulls_equal=True) if keys else lazy
         unsplit = totals.join(single, on=keys, how="anti", nulls_equal=True) if keys else totals.clear()
         totals = pl.concat([unsplit, _sum_by_level(split_rows, keys, "group", (group_by, block_by), sums)])
-    return totals.sort(*keys, "cluster", "block", nulls_last=True)
+    # Two sorts by one number each: 0.01 s for 170,000 rows, against 0.1 s by three columns.
+    cell = pl.col("cluster").cast(pl.Int64).fill_null(1 << 32) * (1 << 24) + pl.col("block").fill_null((1 << 23) - 1)
+    return totals.sort(cell).sort(*keys, nulls_last=True, maintain_order=True) if keys else totals.sort(cell)
 
 
 # The kind of clusters, the length of blocks, and the numbers of both.

@@ -173,8 +173,10 @@ if __name__ == "__main__":
     for stop_signal in (signal.SIGINT, signal.SIGHUP):
         signal.signal(stop_signal, signal.SIG_IGN)
     from ttf.engine.process.entry import limit_libraries
+    from ttf.engine.process.memory import keep_freed_memory
     from ttf.engine.process.stopping import end_with_parent, exit_now
 
     limit_libraries(1)
+    keep_freed_memory()  # a fork could no longer tell Polars
     snakemake_file, request = _serve(socket.socket(fileno=os.dup(0)), iter(sys.argv[1:]))
     _become(snakemake_file, *request)

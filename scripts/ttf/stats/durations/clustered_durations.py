@@ -178,6 +178,16 @@ class Influences:
         )
 
     @cached_property
+    def grid_cells(self) -> Clusters:
+        """Return the cells once for each age of the grid; the ages are the strata."""
+        cells, ages = self.durations.cells, self.grid.size
+        stratum = np.repeat(np.arange(ages), cells.members.size)
+        members, cluster, block = (
+            np.tile(np.asarray(column), ages) for column in (cells.members, cells.cluster, cells.block)
+        )
+        return Clusters(stratum, members, ages, cluster, block)
+
+    @cached_property
     def _grid_index(self) -> np.ndarray:
         """Return the place of each row in a table of cells by ages of the grid, the last column for later ages."""
         column = np.searchsorted(self.grid, np.arange(self.size))
@@ -254,11 +264,10 @@ class InfluenceSums:
             if subtracted is None
             else self.by_cell - np.broadcast_to(factor, influences.size)[grid] * subtracted.by_cell
         )
-        cells = influences.durations.cells
-        leverage = cells.share(cells.members)
-        spreads = (cells.spread(influence, leverage).half_width(0.95)[0] for influence in by_cell.T)
+        cells = influences.grid_cells
+        spread = cells.spread(by_cell.T.ravel(), cells.share(cells.members))
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = np.fromiter(spreads, float) / half_width[grid]
+            ratio = spread.half_width(0.95) / half_width[grid]
         return half_width * np.interp(influences.events, influences.events[grid], np.nan_to_num(ratio, nan=1, posinf=1))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ttf.analyses.factors.correlate.run_times import Sample
 from ttf.engine.exact_sums import doubled_ranks
-from ttf.records.clusters import MOST_BLOCKS, Level
+from ttf.records.clusters import Level
 from ttf.stats.basics.order import run_starts
 from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, no_interval_reason
@@ -32,8 +32,8 @@ class Influence:
     value_terms: tuple[np.ndarray, np.ndarray]
     time_terms: tuple[np.ndarray, np.ndarray]
 
-    def sum_by_cluster(self, sample: Sample, clusters: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (influence, leverage) of clusters 0 .. clusters - 1: sums over their jobs, divided by all jobs."""
+    def sum_by_cluster(self, sample: Sample) -> tuple[np.ndarray, np.ndarray]:
+        """Return (influence, leverage) of each cell: sums over its jobs, divided by all jobs."""
         (f, a), (g, b) = self.value_terms, self.time_terms
         x, y = f[sample.codes], g[sample.times]
         influence = x * y
@@ -43,15 +43,7 @@ class Influence:
         leverage = np.multiply(x, x, out=x)
         leverage += np.multiply(y, y, out=y)
         leverage /= 2
-        sums, shares = (_sum_parts(sample.clusters, rows, sample, clusters) for rows in (influence, leverage))
-        return sums / sample.n, shares / sample.n
-
-
-def _sum_parts(groups: np.ndarray, row_values: np.ndarray, sample: Sample, size: int = 0) -> np.ndarray:
-    """Sum a value of each row over its jobs, by the group of each part."""
-    weighted = sample.expand_to_parts(row_values)
-    weighted *= sample.weights
-    return np.bincount(groups, weights=weighted, minlength=size)
+        return sample.jobs_by_cell @ influence / sample.n, sample.jobs_by_cell @ leverage / sample.n
 
 
 def pearson_influence(sample: Sample, r: float) -> Influence:
@@ -70,8 +62,8 @@ def spearman_influence(sample: Sample, rho: float) -> Influence:
     """
     n, n_x, n_y = sample.n, sample.counts, _count_jobs_by_time(sample)
     u, v = ((doubled_ranks(counts) - 1 - n) / (2 * n) for counts in (n_x, n_y))
-    u_by_time = _sum_parts(sample.expand_to_parts(sample.times), u[sample.codes], sample) / n
-    v_by_value = _sum_parts(sample.expand_to_parts(sample.codes), v[sample.times], sample, u.size) / n
+    u_by_time = np.bincount(sample.times, u[sample.codes] * sample.jobs) / n
+    v_by_value = np.bincount(sample.codes, v[sample.times] * sample.jobs, u.size) / n
     spread_u, spread_v = ((1 - ((counts / n) ** 3).sum()) / 12 for counts in (n_x, n_y))
 
     def marginal_term(cross: np.ndarray, counts: np.ndarray, spread: float) -> np.ndarray:
@@ -100,10 +92,10 @@ def clustered_cells(sample: Sample, level: Level, estimates: dict[str, float]) -
     """Return by method the clustered limits, p and clusters, or `why_not`. estimates: correlations below 1 in size."""
     if level.by is None or not estimates:
         return {method: {"why_not": UNCLUSTERED} for method in estimates}
-    members = np.bincount(sample.clusters, weights=sample.weights)
+    members = np.bincount(sample.clusters, sample.members)
     present = np.flatnonzero(members)
     clusters = Clusters(
-        np.zeros(present.size, np.int64), members[present], 1, *np.divmod(sample.cells[present], MOST_BLOCKS)
+        np.zeros(present.size, np.int64), members[present], 1, *np.divmod(sample.cells[present], level.width)
     )
     effective = clusters.effective.item()
     cluster_cells: dict[str, object] = {
@@ -114,7 +106,7 @@ def clustered_cells(sample: Sample, level: Level, estimates: dict[str, float]) -
         return {method: cluster_cells | {"why_not": no_interval_reason(effective, level.by)} for method in estimates}
     cells_by_method = {}
     for method, r in estimates.items():
-        influence, leverage = INFLUENCES[method](sample, r).sum_by_cluster(sample, members.size)
+        influence, leverage = INFLUENCES[method](sample, r).sum_by_cluster(sample)
         influence -= influence.sum() * members / sample.n
         spread = clusters.spread(influence[present], leverage[present])
         z, margin = math.atanh(r), spread.half_width(CONFIDENCE).item() / (1 - r**2)

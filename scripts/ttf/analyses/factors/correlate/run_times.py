@@ -7,11 +7,12 @@ from typing import TypeVar
 
 import numpy as np
 import polars as pl
+from scipy.sparse import csc_array
 
 from ttf.analyses.factors.correlate import RUNTIME_BY_GROUP
 from ttf.engine.counts import Rows, count_rows, distinct_texts, text_codes
 from ttf.engine.exact_sums import doubled_ranks, group_sums, product
-from ttf.stats.basics.order import distinct_values, number_rows, run_starts
+from ttf.stats.basics.order import count_smaller, distinct_values, number_rows, run_starts
 from ttf.stats.job_features import Feature, select_features
 
 Result = TypeVar("Result")
@@ -64,7 +65,7 @@ class Sample:
     times: np.ndarray  # index of the run time among the distinct ones, 0 the shortest
     jobs: np.ndarray
     group_order: np.ndarray  # rows ordered by the group of their value, then by run time
-    parts: np.ndarray  # number of parts of each row
+    starts: np.ndarray  # index of the first part of each row, and the number of parts
     clusters: np.ndarray  # index of the cell of each part, a cluster in one block
     cells: np.ndarray  # numbers of all cells, ascending
     members: np.ndarray  # number of jobs of each part
@@ -74,12 +75,9 @@ class Sample:
         return self.coded.feature
 
     @cached_property
-    def weights(self) -> np.ndarray:
-        """Return the number of jobs of each part, as float."""
-        return self.members.astype(float)
-
-    def expand_to_parts(self, row_values: np.ndarray) -> np.ndarray:
-        return np.repeat(row_values, self.parts)
+    def jobs_by_cell(self) -> csc_array:
+        """Return the matrix of the number of jobs by cell and row."""
+        return csc_array((self.members.astype(float), self.clusters, self.starts))
 
     @cached_property
     def n(self) -> int:
@@ -137,7 +135,7 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cell: pl.Expr) ->
             values = value_counts["value"].unique().sort()
             value_counts = value_counts.with_columns(value=number_rows(value_counts["value"].to_numpy()))
         cells = distinct_values(value_counts["cluster"].to_numpy())
-        value_counts = value_counts.with_columns(cluster=np.searchsorted(cells, value_counts["cluster"].to_numpy()))
+        value_counts = value_counts.with_columns(cluster=count_smaller(cells, value_counts["cluster"].to_numpy()))
         coded = CodedFeature.from_values(feature, values.alias(feature.column))
         kinds = value_counts.drop_in_place("kind")
         for outcome_set, (first, last) in OUTCOME_SETS.items():
@@ -149,16 +147,17 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cell: pl.Expr) ->
                 rows[name].to_numpy() for name in ("value", "runtime", "n", "cluster")
             )
             starts = run_starts(runtimes, codes)
-            parts, codes, runtimes = np.diff(starts, append=members.size), codes[starts], runtimes[starts]
+            codes, runtimes = codes[starts], runtimes[starts]
             n = np.add.reduceat(members, starts) if starts.size else members
+            starts = np.append(starts, members.size)
             ranks, times = _doubled_ranks_of_sorted(runtimes, n)
             group_order = np.argsort(coded.group_by_code[codes], kind="stable")
             for cutoff in ordered_cutoffs:
                 size = n.size if cutoff is None else int(np.searchsorted(runtimes, cutoff))
-                end = members.size if size == n.size else int(starts[size])
+                end = int(starts[size])
                 # A cut-off keeps or drops ties together, so ranks within the prefix do not change.
                 prefix = codes[:size], runtimes[:size], ranks[:size], times[:size], n[:size]
-                cluster_parts = parts[:size], clusters[:end], cells, members[:end]
+                cluster_parts = starts[: size + 1], clusters[:end], cells, members[:end]
                 yield Sample(outcome_set, coded, cutoff, *prefix, group_order[group_order < size], *cluster_parts)
 
 

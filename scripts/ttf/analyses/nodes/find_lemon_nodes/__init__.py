@@ -126,7 +126,6 @@ ANALYSIS = Analysis(
         "false_discovery": "lemons/false_discovery",
         "fleet_by": lambda trace: trace.strata[0],
     },
-    keeps_freed_memory=True,
     tables=(LEMON_NODES, LEMON_SUMMARY, LEMON_EFFECT),
     charts={"lemons": "lemon_nodes"},
     sections=["lemons"],

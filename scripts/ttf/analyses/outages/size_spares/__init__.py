@@ -108,7 +108,6 @@ ANALYSIS = Analysis(
     tables=(UNITS_DOWN, SPARES, CAPACITY, SPARES_NEEDED),
     charts={"units_down": ["units_down", "spares", "availability"]},
     sections=["spares", "capacity"],
-    keeps_freed_memory=True,
     in_size_unit=True,
     memory_mb=500,
 )

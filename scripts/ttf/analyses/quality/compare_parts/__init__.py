@@ -121,7 +121,6 @@ ANALYSIS = Analysis(
     settings={"parts": lambda trace: list(trace.parts), "false_discovery": "lemons/false_discovery"},
     tables=(CHANGES, CHANGES_SUMMARY, NEW_WORDS, NEW_SUSPECTS, GONE_SUSPECTS, FORECAST),
     sections=["changes"],
-    keeps_freed_memory=True,
     in_size_unit=True,
     memory_mb=500,
     mb_per_gb={"pai2020": 60, "sacct": 860},

@@ -7,6 +7,7 @@ import polars as pl
 from ttf.analyses.queue.describe_workload import MACHINE_LOAD
 from ttf.analyses.queue.describe_workload.population import weighted_percentiles
 from ttf.engine.exact_sums import INT64_LIMIT, dot, total
+from ttf.stats.basics.order import sort_rows
 
 # Column of the raw table (whole thousandths) -> the quantity and its unit in the trace. The publisher does not say
 # whether GPU use is that of one GPU or the sum over all GPUs of the machine.
@@ -34,19 +35,22 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     if "machine_metric" not in raw:
         return MACHINE_LOAD.frame([])
     metric = raw["machine_metric"].with_columns(run_s=pl.col("end_s") - pl.col("start_s")).filter(pl.col("run_s") > 0)
+    counts = metric.group_by("machine").agg(pl.col(list(QUANTITIES)).count()).collect(engine="streaming")
     rows = []
     # One quantity at a time is in memory.
     for column, (quantity, unit) in QUANTITIES.items():
-        measured = metric.filter(pl.col(column).is_not_null())
-        counts = {"n": pl.len().cast(pl.Int64), "nodes": pl.col("machine").drop_nulls().n_unique().cast(pl.Int64)}
-        row: dict[str, str | float] = {"quantity": quantity, "unit": unit}
-        row |= measured.select(**counts).collect(engine="streaming").row(0, named=True)
+        nodes = counts.filter(pl.col(column) > 0)["machine"].count()
+        row: dict[str, str | float] = {
+            "quantity": quantity,
+            "unit": unit,
+            "n": int(counts[column].sum()),
+            "nodes": nodes,
+        }
         if not row["n"]:
             rows.append(row | {"reason": "no row has a value and a duration above 0 s"})
             continue
-        values, seconds = (
-            series.to_numpy() for series in measured.select(column, "run_s").sort(column).collect().get_columns()
-        )
+        measured = metric.select(column, "run_s").drop_nulls().collect()
+        values, seconds = sort_rows(*(series.to_numpy() for series in measured.get_columns()))
         measured_s = total(seconds)
         # A percentile multiplies the sum by 100.
         if measured_s * 100 >= INT64_LIMIT:

@@ -102,7 +102,6 @@ ANALYSIS = Analysis(
     rank=20,
     needs=["placements", "jobs", "nodes"],
     uses=["attempts"],
-    keeps_freed_memory=True,
     tables=(OCCUPANCY, OCCUPANCY_BASIS, FRAGMENTATION, LOAD_OVER_TIME, SERVER_SHARING, DELAY_CAUSES),
     settings={"clock": lambda trace: trace.clock},
     charts={
