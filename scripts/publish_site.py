@@ -12,8 +12,8 @@ def main(snakemake) -> str:
     from ttf.engine.provenance import seal
     from ttf.page.publication_record import describe
     from ttf.page.publish import site
-    from ttf.page.publish.embedded_fonts import render_pdf
-    from ttf.page.publish.files import find_contract, published_path, read_published_content, render_png
+    from ttf.page.publish.files import find_contract, published_path, read_published_content
+    from ttf.page.render.pictures import render_pdf, render_png
     from ttf.page.render.render import render
     from ttf.page.results_tables import load_all_contracts
 

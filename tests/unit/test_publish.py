@@ -15,9 +15,10 @@ from ttf.engine.checkout import name_workflow_file
 from ttf.engine.errors import StudyError
 from ttf.page.publication_record import Creator, check_date, describe
 from ttf.page.publish import pages, site
-from ttf.page.publish.archive import deposit_metadata, pack_tar
+from ttf.page.publish.archive import pack_tar
 from ttf.page.publish.crate import make_crate
-from ttf.page.publish.files import PackedFile, render_png
+from ttf.page.publish.files import PackedFile
+from ttf.page.render.pictures import render_pdf, render_png
 from ttf.page.render.render import render
 from ttf.page.report.blocks import macros
 from ttf.study.publication import SOURCES, find_publication_date, list_source_files
@@ -106,6 +107,12 @@ def test_png_is_twice_as_large_and_the_same_each_time():
     png = render_png(SVG)
     assert png == render_png(SVG)
     assert struct.unpack(">II", png[16:24]) == (60, 40)
+
+
+def test_a_pdf_is_the_same_each_time():
+    text = '<text font-family="Liberation Sans, Arial, sans-serif" font-size="12px" y="10">95% final µs</text></svg>'
+    (pdf,) = {render_pdf(SVG.replace("</svg>", text)) for _ in range(2)}
+    assert pdf.startswith(b"%PDF-") and b"/FontFile" in pdf
 
 
 # Site -----------------------------------------------------------------------------------------------------
@@ -247,18 +254,6 @@ def test_crate_names_creators_citations_and_hostile_traces():
     assert [entity["identifier"] for entity in with_doi if entity["@id"] == "./"] == [
         "https://doi.org/10.5281/zenodo.1"
     ]
-
-
-def test_deposit_links_data_papers_and_code():
-    assert json.loads(deposit_metadata(record(doi="10.5281/zenodo.1"), "2025-01-31"))["doi"] == "10.5281/zenodo.1"
-    fields = json.loads(deposit_metadata(record(), "2025-01-31"))
-    assert "<script" not in fields["description"]
-    assert [(entry["relation"], entry["identifier"]) for entry in fields["related_identifiers"]] == [
-        ("cites", "10.1145/3458817.3476223"),
-        ("isDerivedFrom", "https://example.org/data"),
-        ("isCompiledBy", "https://example.org/code"),
-    ]
-    assert fields["creators"][0] == {"name": "Doe, Jane", "affiliation": "A lab", "orcid": "0000-0002-1825-0097"}
 
 
 # Actions --------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ _RUNNING = (
 )
 _PRODUCTS = {
     "pdf": (("pdf", "all"), "Print the report as report.pdf, next to the page."),
-    "figures": (("export_figures",), "Write figures/: each chart for papers, as PDF and SVG with embedded fonts."),
+    "figures": (("export_figures",), "Write figures/: each chart for papers, as SVG and as PDF with embedded fonts."),
     "publish": (("publish_site",), "Write site/, for any host of static files, with pseudonyms of users and nodes."),
     "archive": (("archive_results",), "Write archive/: one file with RO-Crate metadata for a repository of data."),
 }

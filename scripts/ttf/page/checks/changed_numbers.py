@@ -28,7 +28,6 @@ NOT_COMPUTING = frozenset(
         "snakemake-interface-logger-plugins",
         "typst",
         "vl-convert-python",
-        "xlsxwriter",
     ]
 )
 _ANALYSES = "scripts/ttf/analyses/"
