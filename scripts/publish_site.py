@@ -23,7 +23,6 @@ def main(snakemake) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     for page in sorted(source.glob("*.qmd")):
         renderer = render(page, folder / f"{page.stem}.html")
-    shutil.copyfile(source / "search-index.js", folder / "search-index.js")
     tables = {table.path: table for table in load_all_contracts(tuple(params.folders)).values()}
     for path in map(Path, files.products):
         relative_path = published_path(path, folder.parent)

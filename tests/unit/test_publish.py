@@ -140,62 +140,19 @@ pagetitle: "Mine"
 
 ```{=html}
 <nav>Contents <a href="#outcomes">1</a><!-- more pages --></nav>
-<section id="outcomes"><h2>Outcomes</h2><p>31.8% &lt;b&gt; failed</p>
-<figure id="chart-outcomes"><b>Jobs by outcome</b><svg><text id="axis">an axis</text></svg></figure>
-<details id="outcomes-details"><summary>Details</summary>
-```
-
-### By month {#sec-t-months}
-
-In *July* <data data-key="outcomes.july">1,250</data> of [the jobs](#outcomes) failed &#60;b&#62; [@doe].
-
-:::: {#table-states .table-figure}
-::: {.caption}
-States as recorded
-:::
-
-```{=html}
-<table><tbody><tr><th>NODE_FAIL</th></tr></tbody></table>
-```
-::::
-
-```{=html}
-</details></section>
-<table><tbody><tr id="m:outcomes.july"><th>outcomes.july</th><td>1,250</td><td>jobs</td></tr></tbody></table>
-<script type="text/plain">const hidden = 1;</script>
 ```
 """
 PAGES = {"index": "Mine", "other": HOSTILE}
 
 
-def site_texts(bodies=None, **settings):
-    reports = {"index": QMD, "other": QMD}
-    return pages.sources(reports, PAGES, record(**settings), bodies or {"files": "<p>F</p>"}, macros(ROOT / "report"))
-
-
-def test_sections_headings_charts_tables_and_numbers_of_a_page_are_found():
-    entry_by_id = {entry["id"]: entry for entry in pages.index_page(QMD, "index", "mine")}
-    assert list(entry_by_id) == ["outcomes", "chart-outcomes", "outcomes-details", "table-states", "m:outcomes.july"]
-    assert {(entry["page"], entry["trace"]) for entry in entry_by_id.values()} == {("index.html", "mine")}
-    assert entry_by_id["outcomes"]["text"] == "Outcomes 31.8% <b> failed"
-    assert entry_by_id["chart-outcomes"]["text"] == "Jobs by outcome", "without its drawing"
-    assert "In July 1,250 of the jobs failed <b>" in entry_by_id["outcomes-details"]["text"]
-    assert entry_by_id["table-states"]["text"].endswith("NODE_FAIL")
-    assert entry_by_id["m:outcomes.july"]["text"] == "outcomes.july 1,250 jobs", "without scripts"
-
-
-def test_the_index_of_the_search_holds_hostile_text_as_text():
-    script = site_texts()["search-index.js"]
-    assert "<" not in script and "\u2028" not in script
-    index = json.loads(script.removeprefix("window.searchIndex = ").removesuffix(";\n"))
-    assert [entry["trace"] for entry in index if entry["id"] == "outcomes"] == ["Mine", HOSTILE]
-    assert [entry["page"] for entry in index if entry["id"] == "outcomes"] == ["index.html", "other.html"]
-    assert {"m:outcomes.july", "table-states"} <= {entry["id"] for entry in index}
+def site_texts(**settings):
+    bodies, reports = {"files": "<p>F</p>", "tables": ""}, {"index": QMD, "other": QMD}
+    return pages.sources(reports, PAGES, record(**settings), bodies, macros(ROOT / "report"))
 
 
 def test_every_page_of_the_site_links_every_other():
     texts = site_texts()
-    common_links = ["files.html", "tables.html", "search.html"]
+    common_links = ["files.html", "tables.html"]
     for page, pdf in (("index", []), ("other", ["other.pdf"])):  # the comparison is not on paper
         links = ParsedPage(texts[f"{page}.qmd"]).values("href", "src")
         assert [link for link in links if not link.startswith("#")] == [*common_links, *pdf]
@@ -207,8 +164,6 @@ def test_every_page_of_the_site_links_every_other():
             assert links.count(link) == 2, "on a desk and on a phone"
         assert text.count('aria-current="page"') == 2 and pages.MARK not in text
     assert "<p>F</p>" in texts["files.qmd"]
-    assert ParsedPage(texts["search.qmd"]).values("href", "src").count("search-index.js") == 1
-    assert yaml.safe_load(texts["_quarto.yml"])["project"]["resources"] == ["search-index.js"]
 
 
 def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site(tmp_path, monkeypatch):

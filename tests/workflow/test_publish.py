@@ -48,7 +48,7 @@ def test_the_project_of_the_site_is_right_for_quarto(published):
     """Each source is a page of the site, so Quarto can render the folder directly."""
     project = published.folder / f"{OWN}/report/site-source"
     pages = {path.stem: path.read_text() for path in project.glob("*.qmd")}
-    assert pages.keys() == {"index", "files", "tables", "search"}
+    assert pages.keys() == {"index", "files", "tables"}
     assert pages.keys() == {path.stem for path in (published.folder / f"{OWN}/site").glob("*.html")}
     for text in pages.values():
         front = yaml.safe_load(text.split("---\n")[1])
@@ -113,7 +113,7 @@ def test_quarto_gives_the_elements_that_pandoc_gives(published, tmp_path):
         pandoc_page = (published.folder / f"{OWN}/site/{page.stem}.html").read_text(encoding="utf-8")
         pairs = zip_longest(Elements(quarto_page).all, Elements(pandoc_page).all)
         differences[page.stem] = next((pair for pair in pairs if pair[0] != pair[1]), None)
-    assert differences == dict.fromkeys(["files", "index", "search", "tables"])
+    assert differences == dict.fromkeys(["files", "index", "tables"])
 
 
 @pytest.fixture(scope="module")
@@ -135,15 +135,14 @@ def test_every_link_of_the_site_resolves_and_every_file_is_linked(published):
     index = (site / "files.html").read_text()
     linked = set(re.findall(r'href="([^"]+)"', index))
     files = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()}
-    # The search page loads its index.
-    assert files - linked == {".nojekyll", ".snakemake_timestamp", "search-index.js", "checksums.json"}
+    assert files - linked == {".nojekyll", ".snakemake_timestamp", "checksums.json"}
     for page in site.glob("*.html"):
         html = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(), flags=re.DOTALL)
         links = set(re.findall(r'href="(?!https:|mailto:|data:)([^"]+)"', html))
         assert {link.partition("#")[0] for link in links} - {""} <= files, page.name
         anchors = {link[1:] for link in links if link.startswith("#")}
         assert anchors <= set(re.findall(r'\bid="([^"]+)"', html)), page.name
-    assert {"index.html", "files.html", "tables.html", "search.html", "report.pdf", "README.md"} <= linked
+    assert {"index.html", "files.html", "tables.html", "report.pdf", "README.md"} <= linked
     charts = {path.name.split(".")[0] for path in site.glob("sample/figures/*.svg")}
     for kind in ("vl.json", "png", "pdf"):
         assert charts == {path.name.split(".")[0] for path in site.glob(f"sample/figures/*.{kind}")}
@@ -169,24 +168,7 @@ def test_every_page_of_the_site_is_accepted(published, browser):
     """But the report, which test_report_in_browser.py has."""
     pages = [page for page in (published.folder / f"{OWN}/site").glob("*.html") if page.stem != "index"]
     faults_by_page = {page.stem: acceptance.faults_of_other_page(browser, page) for page in pages}
-    assert faults_by_page == {"files": [], "tables": [], "search": []}
-
-
-def test_the_site_is_searched_in_a_browser_without_a_network(published, browser):
-    with acceptance.open_page(browser, published.folder / f"{OWN}/site/files.html") as (page, page_faults):
-        current = page.locator(".sidebar [aria-current=page]")
-        assert current.inner_text() == "Files"
-        page.locator(".sidebar").get_by_text("Search", exact=True).click()
-        assert current.inner_text() == "Search"
-        page.fill("#site-search", "failure rate")
-        matches = page.locator("#site-hits li")
-        assert matches.count() > 2
-        title = page.locator("#site-hits li").first.inner_text().partition(": ")[0]
-        assert title.startswith("Synthetic sample"), "the title names the trace"
-        matches.first.locator("a").click()
-        anchor = page.url.partition("index.html#")[2]
-        page.locator(f"[id='{anchor}']").wait_for(state="visible", timeout=5_000)
-        assert page_faults == []
+    assert faults_by_page == {"files": [], "tables": []}
 
 
 def contents_of_archive(study) -> dict[str, bytes]:

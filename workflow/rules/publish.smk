@@ -46,7 +46,7 @@ for trace in STUDY.edited_traces:
 
 
 rule write_site_source:
-    """Write the pages of the site as .qmd: report, index of files, data dictionary and search over all traces."""
+    """Write the pages of the site as .qmd: report, index of files and data dictionary."""
     input:
         reports=[f"{PUBLISHED_REPORT}/source/{page}.qmd" for page in PAGES],
         template=f"{PUBLISHED_REPORT}/source/page.html",

@@ -73,7 +73,7 @@ SMALL_GB = 0.1
 # Modules with contracts of tables other than the declarations of analyses.
 CONTRACTS = ("ttf.engine.columns", "ttf.raw.raw_contracts", "ttf.records.record_contracts", "ttf.page.report_contracts")
 # The comparison and the pages that a site adds (ttf.page.publish.pages); the page of no trace may use these names.
-_SITE_PAGES = ("index", "files", "tables", "search")
+_SITE_PAGES = ("index", "files", "tables")
 CLAIMS = "config/claims.yaml"
 # Name of an input -> its file or files.
 RuleInputs: TypeAlias = dict[str, str | list[str]]
