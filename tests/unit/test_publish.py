@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 import struct
 import subprocess
 import tarfile
@@ -19,7 +20,7 @@ from ttf.page.publish.archive import pack_tar
 from ttf.page.publish.crate import make_crate
 from ttf.page.publish.files import PackedFile
 from ttf.page.render.pictures import render_pdf, render_png
-from ttf.page.render.render import render
+from ttf.page.render.render import RENDER_FILES, render
 from ttf.page.report.blocks import macros
 from ttf.study.publication import SOURCES, find_publication_date, list_source_files
 
@@ -146,39 +147,37 @@ PAGES = {"index": "Mine", "other": HOSTILE}
 
 
 def site_texts(**settings):
-    bodies, reports = {"files": "<p>F</p>", "tables": ""}, {"index": QMD, "other": QMD}
-    return pages.sources(reports, PAGES, record(**settings), bodies, macros(ROOT / "report"))
+    return pages.sources({"index": QMD, "other": QMD}, PAGES, record(**settings), "<p>F</p>", macros(ROOT / "report"))
 
 
 def test_every_page_of_the_site_links_every_other():
     texts = site_texts()
-    common_links = ["files.html", "tables.html"]
     for page, pdf in (("index", []), ("other", ["other.pdf"])):  # the comparison is not on paper
-        links = ParsedPage(texts[f"{page}.qmd"]).values("href", "src")
-        assert [link for link in links if not link.startswith("#")] == [*common_links, *pdf]
-        assert pages.MARK not in texts[f"{page}.qmd"]
-    for name in pages.SITE_PAGES:
-        text = texts[f"{name}.qmd"]
-        links = ParsedPage(text).values("href", "src")
-        for link in ("index.html", "other.html", *common_links):
-            assert links.count(link) == 2, "on a desk and on a phone"
-        assert text.count('aria-current="page"') == 2 and pages.MARK not in text
-    assert "<p>F</p>" in texts["files.qmd"]
+        links = ParsedPage(texts[page]).values("href", "src")
+        assert [link for link in links if not link.startswith("#")] == ["files.html", *pdf]
+        assert pages.MARK not in texts[page]
+    text = texts["files"]
+    links = ParsedPage(text).values("href", "src")
+    for link in ("index.html", "other.html", "files.html"):
+        assert links.count(link) == 2, "on a desk and on a phone"
+    assert text.count('aria-current="page"') == 2 and pages.MARK not in text
+    assert "<p>F</p>" in text
 
 
 def test_hostile_titles_and_descriptions_are_text_in_the_pages_of_the_site(tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
-    texts = site_texts(title=HOSTILE, description=HOSTILE)
-    pages.write(texts, [ROOT / "report/page.html", ROOT / "report/references.bib"], tmp_path)
-    for name in pages.SITE_PAGES:
-        front, _, body = texts[f"{name}.qmd"].partition("\n---\n")
-        yaml.safe_load(front)
-        assert "<script>window" not in body
-        assert ParsedPage(body).text.count(HOSTILE) >= 2, "in both lists of contents"
-        assert "<script" not in front
-        render(tmp_path / f"{name}.qmd", tmp_path / "made.html")
-        made = ParsedPage((tmp_path / "made.html").read_text(encoding="utf-8"))
-        assert ("meta", {"name": "description", "content": f"{pages.SITE_PAGES[name]}. {HOSTILE}"}) in made.attributes
+    text = site_texts(title=HOSTILE, description=HOSTILE)["files"]
+    for name in RENDER_FILES:
+        shutil.copy(ROOT / "report" / name, tmp_path)
+    (tmp_path / "files.qmd").write_text(text, encoding="utf-8")
+    front, _, body = text.partition("\n---\n")
+    yaml.safe_load(front)
+    assert "<script>window" not in body
+    assert ParsedPage(body).text.count(HOSTILE) >= 2, "in both lists of contents"
+    assert "<script" not in front
+    render(tmp_path / "files.qmd", tmp_path / "made.html")
+    made = ParsedPage((tmp_path / "made.html").read_text(encoding="utf-8"))
+    assert ("meta", {"name": "description", "content": f"Files. {HOSTILE}"}) in made.attributes
 
 
 # Archive --------------------------------------------------------------------------------------------------

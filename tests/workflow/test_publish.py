@@ -17,7 +17,6 @@ import acceptance
 import polars as pl
 import pytest
 import recognisable_trace
-import yaml
 from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, environment, ttf_command, write_quarto
 from ttf.engine.provenance import seal
 from ttf.engine.provenance.key import KEY
@@ -44,23 +43,11 @@ def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
     assert 'href=\\"../results/studies/sample/report/index.html\\"' in page
 
 
-def test_the_project_of_the_site_is_right_for_quarto(published):
-    """Each source is a page of the site, so Quarto can render the folder directly."""
-    project = published.folder / f"{OWN}/report/site-source"
-    pages = {path.stem: path.read_text() for path in project.glob("*.qmd")}
-    assert pages.keys() == {"index", "files", "tables"}
-    assert pages.keys() == {path.stem for path in (published.folder / f"{OWN}/site").glob("*.html")}
-    for text in pages.values():
-        front = yaml.safe_load(text.split("---\n")[1])
-        assert (project / front["format"]["html"]["template"]).is_file()
-        assert (project / front["bibliography"]).is_file()
-
-
 def test_another_renderer_renders_pages_and_site_again(published, monkeypatch, tmp_path):
     """Its version is a parameter of these rules, not its folder."""
     monkeypatch.setenv("PATH", write_quarto(tmp_path / "one"))
     planned = published.planned("publish_site", **SMALL, publish=PUBLISH)
-    assert planned == {"render_page", "write_manifest", "write_site_source", "publish_site"}
+    assert planned == {"render_page", "write_manifest", "publish_site"}
     name = renderer_version()
     monkeypatch.setenv("PATH", write_quarto(tmp_path / "two"))
     assert renderer_version() == name
@@ -104,16 +91,16 @@ class Elements(HTMLParser):
 
 @pytest.mark.usefixtures("real_quarto")
 def test_quarto_gives_the_elements_that_pandoc_gives(published, tmp_path):
-    source = published.folder / f"{OWN}/report/site-source"
+    source = published.folder / f"{OWN}/report/source"
     differences = {}
     for page in sorted(source.glob("*.qmd")):
         name = render(page, tmp_path / "page.html")
         assert name.startswith("Quarto ")
         quarto_page = (tmp_path / "page.html").read_text(encoding="utf-8").replace(name, "Pandoc 3.9")
-        pandoc_page = (published.folder / f"{OWN}/site/{page.stem}.html").read_text(encoding="utf-8")
+        pandoc_page = (published.folder / f"{OWN}/report/{page.stem}.html").read_text(encoding="utf-8")
         pairs = zip_longest(Elements(quarto_page).all, Elements(pandoc_page).all)
         differences[page.stem] = next((pair for pair in pairs if pair[0] != pair[1]), None)
-    assert differences == dict.fromkeys(["files", "index", "tables"])
+    assert differences == {"index": None}
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +129,7 @@ def test_every_link_of_the_site_resolves_and_every_file_is_linked(published):
         assert {link.partition("#")[0] for link in links} - {""} <= files, page.name
         anchors = {link[1:] for link in links if link.startswith("#")}
         assert anchors <= set(re.findall(r'\bid="([^"]+)"', html)), page.name
-    assert {"index.html", "files.html", "tables.html", "report.pdf", "README.md"} <= linked
+    assert {"index.html", "files.html", "dictionary.csv", "report.pdf", "README.md"} <= linked
     charts = {path.name.split(".")[0] for path in site.glob("sample/figures/*.svg")}
     for kind in ("vl.json", "png", "pdf"):
         assert charts == {path.name.split(".")[0] for path in site.glob(f"sample/figures/*.{kind}")}
@@ -168,7 +155,7 @@ def test_every_page_of_the_site_is_accepted(published, browser):
     """But the report, which test_report_in_browser.py has."""
     pages = [page for page in (published.folder / f"{OWN}/site").glob("*.html") if page.stem != "index"]
     faults_by_page = {page.stem: acceptance.faults_of_other_page(browser, page) for page in pages}
-    assert faults_by_page == {"files": [], "tables": []}
+    assert faults_by_page == {"files": []}
 
 
 def contents_of_archive(study) -> dict[str, bytes]:
@@ -269,7 +256,7 @@ def test_the_run_report_goes_along_where_it_was_made(published):
     report.write_text('<a href="../results/studies/sample/report/index.html">')
     try:
         planned = published.planned("publish_site", **SMALL, publish=PUBLISH)
-        assert planned == {"write_site_source", "publish_site"}
+        assert planned == {"publish_site"}
     finally:
         report.unlink()
 

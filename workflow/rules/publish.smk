@@ -45,44 +45,16 @@ for trace in STUDY.edited_traces:
             "../../scripts/pseudonymise.py"
 
 
-rule write_site_source:
-    """Write the pages of the site as .qmd: report, index of files and data dictionary."""
+rule publish_site:
+    """Build the site: pages, PDFs, every table and chart as a file, and Snakemake's own report if it exists."""
     input:
         reports=[f"{PUBLISHED_REPORT}/source/{page}.qmd" for page in PAGES],
         template=f"{PUBLISHED_REPORT}/source/page.html",
         bibliography=f"{PUBLISHED_REPORT}/source/references.bib",
         blocks=mark_local(make_relative(ROOT / "report" / "blocks.html")),
+        papers=PUBLISHED_PAPERS,
         products=lambda _: list_public_files(*PUBLISHED_ENDINGS),
         indexes=lambda _: list_public_files("index.json"),
-        papers=PUBLISHED_PAPERS,
-        run_report=RUN_REPORTS,
-        citation=mark_local(make_relative(ROOT / "CITATION.cff")),
-    output:
-        project=directory(f"{STUDY_RESULTS}/report/site-source"),
-    log:
-        f"logs/{STUDY_FOLDER}/write_site_source.log",
-    benchmark:
-        f"benchmarks/{STUDY_FOLDER}/write_site_source.tsv"
-    conda:
-        ENVIRONMENT
-    resources:
-        **request_resources("write_site_source"),
-    params:
-        code=hash_code("write_site_source", *ANALYSIS_MODULES, words=True),
-        folders=STUDY.folders,
-        settings=PUBLICATION,
-        traces=TRACE_DESCRIPTIONS,
-        pages=PAGES,
-    script:
-        "../../scripts/write_site_source.py"
-
-
-rule publish_site:
-    """Build the site: pages, PDFs, every table and chart as a file, and Snakemake's own report if it exists."""
-    input:
-        source=rules.write_site_source.output.project,
-        papers=PUBLISHED_PAPERS,
-        products=lambda _: list_public_files(*PUBLISHED_ENDINGS),
         # Contains run times, so the site differs after every run.
         run_report=RUN_REPORTS,
         citation=mark_local(make_relative(ROOT / "CITATION.cff")),
@@ -101,13 +73,14 @@ rule publish_site:
         folders=STUDY.folders,
         settings=PUBLICATION,
         traces=TRACE_DESCRIPTIONS,
+        pages=PAGES,
         renderer=lambda _: page_renderer(),
     script:
         "../../scripts/publish_site.py"
 
 
 rule export_figures:
-    """Write each chart for papers, as PDF and as SVG with embedded fonts, and a list of their captions."""
+    """Write each chart for papers, as PDF and as SVG, and a list of their captions."""
     input:
         products=lambda _: list_public_files(".svg", ".vl.json"),
         indexes=lambda _: list_public_files("figures/index.json"),

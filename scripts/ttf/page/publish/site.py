@@ -34,7 +34,6 @@ def make_readme(publication: Publication, study_folder: str = "") -> str:
         "|---|---|",
         *_readme_page_rows(f"{study_folder}report/" if study_folder else "", len(publication.traces)),
         *([] if study_folder else ["| `files.html` | every file here with its size and description |"]),
-        *([] if study_folder else ["| `tables.html` | every column of every table |"]),
         "| `<trace>/tables/*.csv` | estimates with n and intervals; units in the column names (`_s`: seconds) |",
         f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG, {'' if study_folder else 'PNG, '}PDF |",
         "| `<trace>/metrics.json` | every number of the report's text: value, unit, n, source |",
