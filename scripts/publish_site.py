@@ -39,11 +39,6 @@ def main(snakemake) -> str:
     for path in map(Path, files.papers):
         listed.append(describe_report_page(path, path.name))
         shutil.copyfile(path, folder / path.name)
-    for path in map(Path, files.run_report):
-        content = path.read_bytes()
-        listed.append(PackedFile(site.RUN_REPORT, content, "How the study was run", "By Snakemake: rules, times"))
-        text = site.PAGE_OF_STUDY.sub("index.html", content.decode())
-        (folder / site.RUN_REPORT).write_text(text, encoding="utf-8")
     for path in map(Path, files.products):
         relative_path = published_path(path, folder.parent)
         listed.append(describe_file(path, relative_path, charts, tables))

@@ -251,16 +251,6 @@ def test_the_crate_has_what_the_specification_requires(published):
     assert graph["#trace-sample"]["description"].startswith("Synthetic")
 
 
-def test_the_run_report_goes_along_where_it_was_made(published):
-    report = published.folder / "logs/snakemake-report.html"
-    report.write_text('<a href="../results/studies/sample/report/index.html">')
-    try:
-        planned = published.planned("publish_site", **SMALL, publish=PUBLISH)
-        assert planned == {"publish_site"}
-    finally:
-        report.unlink()
-
-
 # Names ----------------------------------------------------------------------------------------------------
 
 

@@ -5,9 +5,6 @@ from ttf.engine.provenance.key import KEY, ensure_key
 # Tables, charts, numbers, configuration and manifest.
 PUBLISHED_ENDINGS = (".csv", ".vl.json", ".svg", "metrics.json", "brief.json")
 PUBLISHED_ENDINGS += (f"{STUDY_RESULTS}/config.yaml", f"{STUDY_RESULTS}/manifest.json")
-# Not published with edited tables: this report shows every table as it is.
-RUN_REPORT = "logs/snakemake-report.html"
-RUN_REPORTS = [RUN_REPORT] if Path(RUN_REPORT).exists() and not STUDY.edited_traces else []
 TRACE_DESCRIPTIONS = {name: describe_trace(name, published=True) for name in STUDY.names}
 
 PUBLISHED_REPORT = f"results/{PUBLISHED}{STUDY_FOLDER}/report"
@@ -46,7 +43,7 @@ for trace in STUDY.edited_traces:
 
 
 rule publish_site:
-    """Build the site: pages, PDFs, every table and chart as a file, and Snakemake's own report if it exists."""
+    """Build the site: pages, PDFs, and every table and chart as a file."""
     input:
         reports=[f"{PUBLISHED_REPORT}/source/{page}.qmd" for page in PAGES],
         template=f"{PUBLISHED_REPORT}/source/page.html",
@@ -55,8 +52,6 @@ rule publish_site:
         papers=PUBLISHED_PAPERS,
         products=lambda _: list_public_files(*PUBLISHED_ENDINGS),
         indexes=lambda _: list_public_files("index.json"),
-        # Contains run times, so the site differs after every run.
-        run_report=RUN_REPORTS,
         citation=mark_local(make_relative(ROOT / "CITATION.cff")),
     output:
         site=directory(f"{STUDY_RESULTS}/site"),

@@ -1,6 +1,5 @@
 """The site: the pages, every table and chart as a file, and an index. Any static file host can serve it."""
 
-import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import PurePosixPath
@@ -9,10 +8,6 @@ from urllib.parse import quote
 from ttf.engine.provenance import seal
 from ttf.page.publication_record import Publication
 from ttf.page.publish.files import PackedFile
-
-RUN_REPORT = "snakemake-report.html"
-# The link in workflow/report/workflow.rst; on the site, the page lies next to it.
-PAGE_OF_STUDY = re.compile(r"\.\./results/studies/[\w-]+/report/index\.html")
 
 _LABELS = {"source": "Source", "licence": "Licence", "citation": "Please cite"}
 
