@@ -11,7 +11,7 @@ export $(TYPED)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := report
-.PHONY: help report test test-module test-slurm test-store test-faults test-tools lint format docs coverage gallery samples bench bench-growth lock clean
+.PHONY: help report test test-module test-slurm test-store test-faults test-tools lint format docs coverage gallery samples bench lock clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1: /p' Makefile
@@ -59,8 +59,8 @@ gallery: .venv/test.lock  ## make the README's picture of the page, after `make 
 samples: .venv/test.lock  ## make the embedded samples again, with the same bytes
 	@$(BIN)/python tools/bench/samples/make.py
 
-bench bench-growth: .venv/test.lock  ## measure time and memory against pandas and DuckDB: docs/performance.md
-	@$(BIN)/python tools/bench/run.py $(filter growth,$(@:bench-%=%))
+bench: .venv/test.lock  ## measure time and memory against pandas and DuckDB: docs/performance.md
+	@$(BIN)/python tools/bench/run.py
 
 lock: .venv/study.lock  ## resolve pyproject.toml into locks/
 	@bash tools/setup/lock.sh $(BIN)

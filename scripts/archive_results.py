@@ -12,22 +12,19 @@ def main(snakemake) -> str:
     from ttf.engine.process.fonts import hide_system_fonts
     from ttf.engine.provenance import seal
     from ttf.engine.provenance.digests import manifest_name
-    from ttf.engine.storage.tables import read_without_renaming
     from ttf.page.monitoring import open_metrics
     from ttf.page.publication_record import check_date, describe
-    from ttf.page.publish.archive import deposit_metadata, pack_tar
+    from ttf.page.publish.archive import pack_tar
     from ttf.page.publish.crate import METADATA, make_crate
-    from ttf.page.publish.embedded_fonts import render_pdf
     from ttf.page.publish.files import (
         PackedFile,
         describe_file,
         describe_report_page,
-        find_contract,
         original_product,
         read_chart_texts,
     )
     from ttf.page.publish.site import make_readme
-    from ttf.page.publish.table_copies import TableRows, export_tables
+    from ttf.page.render.pictures import render_pdf
     from ttf.page.results_tables import load_all_contracts
 
     hide_system_fonts()
@@ -52,14 +49,6 @@ def main(snakemake) -> str:
         if path.suffix == ".svg"
     ]
     packed += [describe_file(Path(path), manifest_name(path), {}, {}) for path in files.sources]
-    if formats := params.settings.get("tables", ()):
-        filled = [
-            TableRows(path_in_archive(path), *reversed(read_without_renaming(path, contract)))
-            for path in map(Path, files.products)
-            if path.suffix == ".csv" and (contract := find_contract(path_in_archive(path), tables))
-        ]
-        table_copies = export_tables(formats, filled, date)
-        packed += [PackedFile(path, content, Path(path).stem, title) for path, content, title in table_copies]
     folders = {path.parent.name: path.parent for path in map(Path, files.products) if path.name == "metrics.json"}
     folders = {name: folders[name] for name in params.traces if name in folders}
     metrics = open_metrics.render_metrics(results_folder.name, folders).encode()
@@ -67,8 +56,6 @@ def main(snakemake) -> str:
     packed.append(PackedFile(metrics_path, metrics, "metrics", "The main numbers as OpenMetrics text"))
     readme = make_readme(record, results_folder.as_posix().removeprefix("results/") + "/").encode()
     packed.append(PackedFile("results/README.md", readme, "README", "What the results are"))
-    zenodo = deposit_metadata(record, date).encode()
-    packed.append(PackedFile(".zenodo.json", zenodo, "Zenodo", "What to say of the archive when it is deposited"))
     packed.sort(key=lambda file: file.path)
     packed.append(PackedFile(METADATA, make_crate(packed, record, date, snakemake_version).encode(), "", ""))
     packed.append(PackedFile(seal.NAME, seal.make_list((file.path, file.content) for file in packed), "", ""))

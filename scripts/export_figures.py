@@ -4,12 +4,13 @@ from ttf.engine.process.entry import run_rule
 
 
 def main(snakemake) -> str:
+    import shutil
     from pathlib import Path
 
     from ttf.display.charts.saving import static_picture
     from ttf.engine.process.fonts import hide_system_fonts
-    from ttf.page.publish.embedded_fonts import embed_fonts, render_pdf
     from ttf.page.publish.files import published_path, read_chart_texts
+    from ttf.page.render.pictures import render_pdf
 
     hide_system_fonts()
     folder, captions = Path(snakemake.output.figures), []
@@ -21,7 +22,7 @@ def main(snakemake) -> str:
         path = Path(published_path(source, folder.parent))
         target = folder / path.parents[1] / path.name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(embed_fonts(source.read_text(encoding="utf-8")), encoding="utf-8")
+        shutil.copyfile(source, target)
         target.with_suffix(".pdf").write_bytes(render_pdf(static_picture(source)))
         captions.append(" ".join(f"{path.parents[1] / path.stem}: {texts['title']}. {texts['caption']}".split()))
     (folder / "captions.txt").write_text("\n\n".join(captions) + "\n", encoding="utf-8")

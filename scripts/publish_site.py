@@ -5,28 +5,43 @@ from ttf.engine.process.entry import run_rule
 
 def main(snakemake) -> str:
     import shutil
+    import tempfile
     from pathlib import Path
 
     from ttf.display.charts.saving import static_picture
     from ttf.engine.process.fonts import hide_system_fonts
     from ttf.engine.provenance import seal
     from ttf.page.publication_record import describe
-    from ttf.page.publish import site
-    from ttf.page.publish.embedded_fonts import render_pdf
-    from ttf.page.publish.files import find_contract, published_path, read_published_content, render_png
+    from ttf.page.publish import pages, site
+    from ttf.page.publish.files import (
+        PackedFile,
+        describe_file,
+        describe_report_page,
+        find_contract,
+        published_path,
+        read_chart_texts,
+        read_published_content,
+    )
+    from ttf.page.render.pictures import render_pdf, render_png
     from ttf.page.render.render import render
+    from ttf.page.report.blocks import macros
     from ttf.page.results_tables import load_all_contracts
 
     hide_system_fonts()
     files, params = snakemake.input, snakemake.params
-    folder, source = Path(snakemake.output.site), Path(files.source)
+    folder = Path(snakemake.output.site)
     folder.mkdir(parents=True, exist_ok=True)
-    for page in sorted(source.glob("*.qmd")):
-        renderer = render(page, folder / f"{page.stem}.html")
-    shutil.copyfile(source / "search-index.js", folder / "search-index.js")
     tables = {table.path: table for table in load_all_contracts(tuple(params.folders)).values()}
+    charts = read_chart_texts(Path(index) for index in files.indexes)
+    record = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
+    readme = site.make_readme(record)
+    listed = [PackedFile("README.md", readme.encode(), "README", "What is here, and what it may be used for")]
+    for path in map(Path, files.papers):
+        listed.append(describe_report_page(path, path.name))
+        shutil.copyfile(path, folder / path.name)
     for path in map(Path, files.products):
         relative_path = published_path(path, folder.parent)
+        listed.append(describe_file(path, relative_path, charts, tables))
         target = folder / relative_path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(read_published_content(path, find_contract(relative_path, tables)))
@@ -34,13 +49,17 @@ def main(snakemake) -> str:
             picture = static_picture(path)
             target.with_suffix(".png").write_bytes(render_png(picture))
             target.with_suffix(".pdf").write_bytes(render_pdf(picture))
-    for path in map(Path, files.papers):
-        shutil.copyfile(path, folder / path.name)
-    for path in map(Path, files.run_report):
-        text = site.PAGE_OF_STUDY.sub("index.html", path.read_text(encoding="utf-8"))
-        (folder / site.RUN_REPORT).write_text(text, encoding="utf-8")
-    record = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
-    (folder / "README.md").write_text(site.make_readme(record), encoding="utf-8")
+    reports = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in files.reports}
+    index = site.file_index(listed, record)
+    texts = pages.sources(reports, params.pages, record, index, macros(Path(files.blocks).parent))
+    with tempfile.TemporaryDirectory() as work:
+        for path in map(Path, (files.template, files.bibliography)):
+            shutil.copyfile(path, Path(work, path.name))
+        for name, text in texts.items():
+            source = Path(work, f"{name}.qmd")
+            source.write_text(text, encoding="utf-8")
+            renderer = render(source, folder / f"{name}.html")
+    (folder / "README.md").write_text(readme, encoding="utf-8")
     (folder / ".nojekyll").touch()  # makes GitHub Pages serve the files unchanged
     (folder / ".snakemake_timestamp").touch()  # Snakemake would add it to the files of the list
     seal.write_list(folder)

@@ -4,7 +4,6 @@ import runpy
 import subprocess
 import sys
 
-import formats
 import performance
 import polars as pl
 import pytest
@@ -66,13 +65,6 @@ def test_the_docs_say_what_was_measured():
     assert performance.section(measured) in performance.PAGE.read_text(encoding="utf-8"), (
         "python tools/bench/performance.py"
     )
-
-
-def test_both_sides_read_a_slurm_dump(tmp_path, monkeypatch):
-    monkeypatch.setattr(formats, "RECORDS", 2_000)
-    (tmp_path / "dump.txt").write_text(formats.sacct_million.dump(2_000))
-    costs = formats.compare(tmp_path, 1)["slurm"]
-    assert costs["study"]["seconds"] > 0 and costs["peer"]["seconds"] > 0
 
 
 def test_the_benchmarks_start():

@@ -49,7 +49,7 @@ def project() -> dict:
 
 def direct_dependencies() -> list[str]:
     extras = project()["optional-dependencies"]
-    return names_in([*project()["dependencies"], *extras["pdf"], *extras["xlsx"]])
+    return names_in([*project()["dependencies"], *extras["pdf"]])
 
 
 def test_environment_yml_pins_what_the_lock_pins():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import ttf.analyses
 from ttf.engine.contract import Table
-from ttf.page.publish.pages import SITE_PAGES
+from ttf.page.publish.pages import FILES
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.running.products import flatten_paths
 from ttf.study.study import Study, match_names
@@ -52,7 +52,7 @@ def declare_analysis(name: str, **declared) -> str:
 
 
 def test_no_trace_replaces_another_page():
-    names = ["index", *SITE_PAGES, "mine"]
+    names = ["index", FILES, "mine"]
     registry = {name: {"format": "pai2020", "embedded": True} for name in names}
     study = make_study(study=names, registry=registry)
     assert study.pages == {f"trace-{name}": name for name in names[:-1]} | {"mine": "mine"}

@@ -124,19 +124,17 @@ def test_changes_are_attributed_to_the_program_or_the_data(finished_study, tmp_p
     largest, *heads = headings(check(study, second_baseline)[1])[:-1]
     assert largest == "The largest 10 changes, in margins of error of both intervals:"
     assert [head.partition(" ")[2] for head in heads] == ["numbers moved because the data changed:"]
-    heads = headings(check(study, first_baseline)[1])[1:-1]
-    assert [head.partition(" ")[2] for head in heads] == [
-        "numbers moved because the data changed:",
-        "numbers moved because the program changed and the data changed; to separate the causes, run the old data "
-        "with the new program and configuration:",
-    ]
-    # The rule explains its own number and counts the others.
+    (head,) = headings(check(study, first_baseline)[1])[1:-1]
+    clause, advice = head.partition(" ")[2].split("; ")
+    assert clause == "numbers moved because the program changed and the data changed"
+    assert advice == "to separate the causes, run the old data with the new program and configuration:"
+    # The rule gives the earlier value of its number.
     code, output = check(study, rule, first_baseline)
-    crossed, summary, *cause_lines = output.splitlines()
+    crossed, summary, cause_line = output.splitlines()
     assert code == 1
     assert " with the whole interval. It was " in crossed
     assert summary == "1 rule compared with the study: 1 crossed."
-    assert sum(int(line.split()[0].replace(",", "")) for line in cause_lines) > 100
+    assert int(cause_line.split()[0].replace(",", "")) > 100
 
 
 def test_an_archive_with_pseudonyms_shows_changes_without_their_causes(study_of_module):

@@ -53,7 +53,6 @@ RUN_BY = {
     "make docs": "tests/unit/test_dictionary.py::test_the_dictionary_in_the_docs_is_that_of_the_contracts",
     "make coverage": "tests/unit/test_coverage.py",
     "make bench": "tests/unit/test_bench.py::test_the_docs_say_what_was_measured",
-    "make bench-growth": "tests/unit/test_bench.py::test_the_docs_say_what_was_measured",
     "make format": "tests/unit/test_style.py::test_the_quick_hooks_pass",
     "make lint": "tests/unit/test_style.py::test_the_quick_hooks_pass",
     "make lock": "tests/unit/test_environment.py::test_locks_hold_hashes_and_no_address",

@@ -12,24 +12,17 @@ import zipfile
 import zlib
 from html.parser import HTMLParser
 from itertools import zip_longest
-from pathlib import Path
 
 import acceptance
-import jsonschema
-import openpyxl
 import polars as pl
 import pytest
 import recognisable_trace
-import yaml
 from study_runs import OWN, PAGE, ROOT, SMALL, Checkout, check_out, environment, ttf_command, write_quarto
 from ttf.engine.provenance import seal
 from ttf.engine.provenance.key import KEY
-from ttf.engine.storage.tables import read_table
-from ttf.page.publish.table_copies import CONTENTS
 from ttf.page.render.render import render, renderer_version
-from ttf.page.results_tables import load_all_contracts
 
-PUBLISH = {"date": "2025-01-31", "tables": ["parquet", "xlsx"]}
+PUBLISH = {"date": "2025-01-31"}
 
 
 def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
@@ -50,23 +43,11 @@ def test_snakemake_report_has_the_tables_and_charts_by_theme(study):
     assert 'href=\\"../results/studies/sample/report/index.html\\"' in page
 
 
-def test_the_project_of_the_site_is_right_for_quarto(published):
-    """Each source is a page of the site, so Quarto can render the folder directly."""
-    project = published.folder / f"{OWN}/report/site-source"
-    pages = {path.stem: path.read_text() for path in project.glob("*.qmd")}
-    assert pages.keys() == {"index", "files", "tables", "search"}
-    assert pages.keys() == {path.stem for path in (published.folder / f"{OWN}/site").glob("*.html")}
-    for text in pages.values():
-        front = yaml.safe_load(text.split("---\n")[1])
-        assert (project / front["format"]["html"]["template"]).is_file()
-        assert (project / front["bibliography"]).is_file()
-
-
 def test_another_renderer_renders_pages_and_site_again(published, monkeypatch, tmp_path):
     """Its version is a parameter of these rules, not its folder."""
     monkeypatch.setenv("PATH", write_quarto(tmp_path / "one"))
     planned = published.planned("publish_site", **SMALL, publish=PUBLISH)
-    assert planned == {"render_page", "write_manifest", "write_site_source", "publish_site"}
+    assert planned == {"render_page", "write_manifest", "publish_site"}
     name = renderer_version()
     monkeypatch.setenv("PATH", write_quarto(tmp_path / "two"))
     assert renderer_version() == name
@@ -110,16 +91,16 @@ class Elements(HTMLParser):
 
 @pytest.mark.usefixtures("real_quarto")
 def test_quarto_gives_the_elements_that_pandoc_gives(published, tmp_path):
-    source = published.folder / f"{OWN}/report/site-source"
+    source = published.folder / f"{OWN}/report/source"
     differences = {}
     for page in sorted(source.glob("*.qmd")):
         name = render(page, tmp_path / "page.html")
         assert name.startswith("Quarto ")
         quarto_page = (tmp_path / "page.html").read_text(encoding="utf-8").replace(name, "Pandoc 3.9")
-        pandoc_page = (published.folder / f"{OWN}/site/{page.stem}.html").read_text(encoding="utf-8")
+        pandoc_page = (published.folder / f"{OWN}/report/{page.stem}.html").read_text(encoding="utf-8")
         pairs = zip_longest(Elements(quarto_page).all, Elements(pandoc_page).all)
         differences[page.stem] = next((pair for pair in pairs if pair[0] != pair[1]), None)
-    assert differences == dict.fromkeys(["files", "index", "search", "tables"])
+    assert differences == {"index": None}
 
 
 @pytest.fixture(scope="module")
@@ -141,15 +122,14 @@ def test_every_link_of_the_site_resolves_and_every_file_is_linked(published):
     index = (site / "files.html").read_text()
     linked = set(re.findall(r'href="([^"]+)"', index))
     files = {str(path.relative_to(site)) for path in site.rglob("*") if path.is_file()}
-    # The search page loads its index.
-    assert files - linked == {".nojekyll", ".snakemake_timestamp", "search-index.js", "checksums.json"}
+    assert files - linked == {".nojekyll", ".snakemake_timestamp", "checksums.json"}
     for page in site.glob("*.html"):
         html = re.sub(r"<(script|style)\b.*?</\1>", "", page.read_text(), flags=re.DOTALL)
         links = set(re.findall(r'href="(?!https:|mailto:|data:)([^"]+)"', html))
         assert {link.partition("#")[0] for link in links} - {""} <= files, page.name
         anchors = {link[1:] for link in links if link.startswith("#")}
         assert anchors <= set(re.findall(r'\bid="([^"]+)"', html)), page.name
-    assert {"index.html", "files.html", "tables.html", "search.html", "report.pdf", "README.md"} <= linked
+    assert {"index.html", "files.html", "dictionary.csv", "report.pdf", "README.md"} <= linked
     charts = {path.name.split(".")[0] for path in site.glob("sample/figures/*.svg")}
     for kind in ("vl.json", "png", "pdf"):
         assert charts == {path.name.split(".")[0] for path in site.glob(f"sample/figures/*.{kind}")}
@@ -175,24 +155,7 @@ def test_every_page_of_the_site_is_accepted(published, browser):
     """But the report, which test_report_in_browser.py has."""
     pages = [page for page in (published.folder / f"{OWN}/site").glob("*.html") if page.stem != "index"]
     faults_by_page = {page.stem: acceptance.faults_of_other_page(browser, page) for page in pages}
-    assert faults_by_page == {"files": [], "tables": [], "search": []}
-
-
-def test_the_site_is_searched_in_a_browser_without_a_network(published, browser):
-    with acceptance.open_page(browser, published.folder / f"{OWN}/site/files.html") as (page, page_faults):
-        current = page.locator(".sidebar [aria-current=page]")
-        assert current.inner_text() == "Files"
-        page.locator(".sidebar").get_by_text("Search", exact=True).click()
-        assert current.inner_text() == "Search"
-        page.fill("#site-search", "failure rate")
-        matches = page.locator("#site-hits li")
-        assert matches.count() > 2
-        title = page.locator("#site-hits li").first.inner_text().partition(": ")[0]
-        assert title.startswith("Synthetic sample"), "the title names the trace"
-        matches.first.locator("a").click()
-        anchor = page.url.partition("index.html#")[2]
-        page.locator(f"[id='{anchor}']").wait_for(state="visible", timeout=5_000)
-        assert page_faults == []
+    assert faults_by_page == {"files": []}
 
 
 def contents_of_archive(study) -> dict[str, bytes]:
@@ -202,7 +165,7 @@ def contents_of_archive(study) -> dict[str, bytes]:
         return {member.name.split("/", 1)[1]: tar.extractfile(member).read() for member in members}
 
 
-def test_each_chart_with_data_is_a_pdf_and_an_svg_for_papers(published, browser):
+def test_each_chart_with_data_is_a_pdf_and_an_svg_for_papers(published):
     figures = published.folder / f"{OWN}/figures"
     index = json.loads((published.folder / "results/sample/figures/index.json").read_text())
     drawn = {name for name, texts in index.items() if texts["empty"] is None}
@@ -214,14 +177,6 @@ def test_each_chart_with_data_is_a_pdf_and_an_svg_for_papers(published, browser)
     for picture in figures.glob("sample/*"):
         assert picture.read_bytes() == (site / picture.name).read_bytes()
         assert picture.read_bytes() == archive[f"results/sample/figures/{picture.name}"]
-    # A family that no machine has, so that the browser has only the embedded fonts.
-    page = browser.new_page()
-    for picture in figures.glob("sample/*.svg"):
-        page.set_content(picture.read_text().replace("Liberation Sans", "Embedded"))
-        page.evaluate("document.fonts.ready")
-        faces = page.evaluate("[...document.fonts].map((face) => face.status)")
-        assert faces and {*faces} <= {"loaded"}, picture.name
-    page.close()
 
 
 def test_the_archive_is_the_same_bytes_again(published):
@@ -237,10 +192,8 @@ def test_the_archive_holds_results_workflow_and_environment(published):
     assert {"LICENSE", "CITATION.cff", "environment.yml", "locks/study.lock", "workflow/Snakefile"} <= files.keys()
     assert {f"{OWN}/config.yaml", PAGE, "results/sample/metrics.json"} <= files.keys()
     assert f"{OWN}/report/report.pdf" in json.loads(files[f"{OWN}/manifest.json"])["products"]
-    chart = "results/sample/figures/still_running.svg"
-    for name in (f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv", chart):
-        content = re.sub(b"<style>@font-face.*?</style>", b"", files[name]) if name == chart else files[name]
-        assert content == (published.folder / name).read_bytes()
+    for name in (f"{OWN}/scorecard.csv", "results/sample/tables/mttf.csv", "results/sample/figures/still_running.svg"):
+        assert files[name] == (published.folder / name).read_bytes()
     assert not [name for name, content in files.items() if str(published.folder).encode() in content]
 
 
@@ -250,19 +203,6 @@ def test_the_archive_has_the_metrics_that_make_metrics_writes(published):
     subprocess.run(command, cwd=published.folder, env=environment(), capture_output=True, check=True)
     name = f"{OWN}/monitoring/time_to_failure.prom"
     assert contents_of_archive(published)[name] == (published.folder / name).read_bytes()
-
-
-def test_the_archive_has_every_table_as_parquet_and_all_in_a_workbook(published):
-    files = contents_of_archive(published)
-    tables = {name for name in files if name.endswith(".csv") and name.startswith("results/")}
-    assert {f"{name.removesuffix('.csv')}.parquet" for name in tables} <= files.keys()
-    mttf = pl.read_parquet(files["results/sample/tables/mttf.parquet"])
-    assert mttf.equals(read_table(published.folder / "results/sample/tables/mttf.csv", load_all_contracts()["mttf"]))
-    book = openpyxl.load_workbook(io.BytesIO(files["results/tables.xlsx"]), read_only=True)
-    assert {CONTENTS, "mttf", "scorecard"} <= {*book.sheetnames}
-    assert len(book.sheetnames) == len({Path(name).name for name in tables} - {"dictionary.csv"}) + 1
-    sheet_rows = [row[:2] for row in book["mttf"].iter_rows(values_only=True)]
-    assert sheet_rows == [("trace", "event"), *(("sample", event) for event in mttf["event"])]
 
 
 def test_the_crate_has_what_the_specification_requires(published):
@@ -309,71 +249,6 @@ def test_the_crate_has_what_the_specification_requires(published):
     assert language["name"] and language["url"] and language["version"]
     assert all(graph[entity["@id"]]["name"] for entity in [root["author"]])
     assert graph["#trace-sample"]["description"].startswith("Synthetic")
-
-
-# Schema of the fields that the study writes for a deposit at Zenodo.
-DEPOSIT = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["title", "upload_type", "description", "creators", "access_right", "license", "publication_date"],
-    "properties": {
-        "title": {"type": "string", "minLength": 3},
-        "upload_type": {"const": "dataset"},
-        "description": {"type": "string", "minLength": 1},
-        "creators": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["name"],
-                "properties": {
-                    "name": {"type": "string"},
-                    "affiliation": {"type": "string"},
-                    "orcid": {"type": "string"},
-                },
-            },
-        },
-        "access_right": {"const": "open"},
-        "license": {"type": "string", "pattern": "^[A-Za-z0-9.+-]+$"},
-        "keywords": {"type": "array", "uniqueItems": True, "items": {"type": "string", "minLength": 1}},
-        "language": {"type": "string", "pattern": "^[a-z]{3}$"},
-        "publication_date": {"type": "string", "pattern": r"^\d{4}-\d\d-\d\d$"},
-        "version": {"type": "string"},
-        "references": {"type": "array", "uniqueItems": True, "items": {"type": "string"}},
-        "related_identifiers": {
-            "type": "array",
-            "uniqueItems": True,
-            "items": {
-                "type": "object",
-                "additionalProperties": False,
-                "required": ["identifier", "relation"],
-                "properties": {
-                    "identifier": {"type": "string"},
-                    "relation": {"enum": ["cites", "isDerivedFrom", "isCompiledBy"]},
-                    "resource_type": {"enum": ["dataset", "software"]},
-                    "scheme": {"enum": ["doi", "url"]},
-                },
-            },
-        },
-    },
-}
-
-
-def test_the_deposit_has_fields_that_zenodo_knows(published):
-    fields = json.loads(contents_of_archive(published)[".zenodo.json"])
-    jsonschema.validate(fields, DEPOSIT)
-    assert "Synthetic" in fields["description"]
-
-
-def test_the_run_report_goes_along_where_it_was_made(published):
-    report = published.folder / "logs/snakemake-report.html"
-    report.write_text('<a href="../results/studies/sample/report/index.html">')
-    try:
-        planned = published.planned("publish_site", **SMALL, publish=PUBLISH)
-        assert planned == {"write_site_source", "publish_site"}
-    finally:
-        report.unlink()
 
 
 # Names ----------------------------------------------------------------------------------------------------

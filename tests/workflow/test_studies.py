@@ -137,37 +137,21 @@ def test_removing_a_study_names_what_goes_and_keeps_what_others_use(study):
     assert study.planned(**SMALL) == set()
 
 
-def test_removing_a_part_leaves_the_rest(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    part_products = ["results/t/parts/a.csv", "logs/t/ingest_part/a.csv.log", "benchmarks/t/ingest_part/a.csv.tsv"]
-    for path in [*part_products, *(path.replace("a.csv", "b.csv") for path in part_products)]:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).mkdir() if path.startswith("results") else Path(path).write_text("")
-    for path in ("dumps/a.csv", "results/studies/t/config.yaml"):
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_text("{study: [t], registry: {t: {format: sacct, folder: dumps}}}")
-    assert remove("", "t", "a.csv", is_sure=True) == 0
-    output = capsys.readouterr().out
-    note = "stays: dumps/a.csv. The next run reads it again, unless you take it out of there."
-    assert output.splitlines() == [*(f"removed: {path}" for path in part_products), note]
-    assert Path("dumps/a.csv").exists()
-    assert not any(Path(path).exists() for path in part_products)
-    assert Path("results/t/parts/b.csv").exists()
-    assert remove("", "t", "a.csv", is_sure=True) == 1
-    assert capsys.readouterr().err == "error: nothing was made of the part a.csv of the trace t.\n"
-
-
 @pytest.mark.parametrize("is_sure", [False, True])
 def test_a_link_is_not_removed_and_nothing_else_either(tmp_path, monkeypatch, capsys, is_sure):
     monkeypatch.chdir(tmp_path)
     Path("elsewhere/raw").mkdir(parents=True)
-    Path("results/t/parts").mkdir(parents=True)
-    Path("results/t/parts/a.csv").symlink_to(tmp_path / "elsewhere")
-    Path("logs/t/ingest_part").mkdir(parents=True)
-    Path("logs/t/ingest_part/a.csv.log").touch()
-    message = "error: results/t/parts/a.csv is a link: what it leads to is not removed. Remove the link first.\n"
-    assert (remove("", "t", "a.csv", is_sure), *capsys.readouterr()) == (1, "", message)
-    assert Path("elsewhere/raw").is_dir() and Path("logs/t/ingest_part/a.csv.log").exists()
+    Path("results/studies/t").mkdir(parents=True)
+    Path("results/studies/t/config.yaml").write_text("{study: [t], registry: {}}")
+    Path("results/t").symlink_to(tmp_path / "elsewhere")
+    message = "error: results/t is a link: what it leads to is not removed. Remove the link first.\n"
+    assert (remove("t", is_sure), *capsys.readouterr()) == (1, "", message)
+    assert Path("elsewhere/raw").is_dir() and Path("results/studies/t").is_dir()
+
+
+def test_an_empty_name_removes_nothing(folder, capsys):
+    assert remove("", is_sure=True) == 1
+    assert capsys.readouterr().err == "error: which study? ttf remove --study name\n"
 
 
 # The study that a command selects ----------------------------------------------------------------------------
@@ -304,7 +288,7 @@ def test_help_names_every_target():
     makefile = (ROOT / "Makefile").read_text()
     help_text = subprocess.run(["make", "-s", "help"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     targets = re.search(r"\.PHONY: (.*)", makefile)[1].split()
-    assert {*targets} == {line.partition(":")[0] for line in help_text.splitlines()} | {"bench", "bench-growth"}
+    assert {*targets} == {line.partition(":")[0] for line in help_text.splitlines()}
 
 
 HOSTILE = ["'; touch owned; '", '"; touch owned; "', "$(touch owned)", "`touch owned`", "$(shell touch owned)"]
@@ -345,12 +329,3 @@ def test_a_trace_that_cannot_be_one(folder):
     for value in {*HOSTILE} - {"-rf", "--help"}:
         with pytest.raises(ConfigError, match=r"^--trace .*: expected names of traces"):
             resolve_arguments(**NO_OPTIONS | {"trace": value})
-
-
-@pytest.mark.parametrize(
-    ("trace", "part"), [("..", "a"), ("sample", "../.."), ("a/../..", "x"), ("/", "etc"), ("a", "")]
-)
-def test_nothing_outside_the_results_can_be_removed(folder, trace, part):
-    (folder / "results" / "parts").mkdir()
-    with pytest.raises(ConfigError, match="is not a name"):
-        studies.find_part_files(trace, part)

@@ -13,8 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # For processes that import functions of the study, and for Snakemake, which finds its plugins there.
-PACKAGES = ("scripts", "workflow/plugins")
-ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(str(ROOT / name) for name in PACKAGES)}
+ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}/scripts{os.pathsep}{ROOT}/workflow/plugins"}
 # Some containers forbid bytecode; then each process of a study would compile every module again.
 ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)
 

@@ -13,9 +13,9 @@ JOBS = "results/bench/jobs.parquet"
 REPORT = "results/studies/bench/report/index.html"
 
 
-def compare(folder: Path, rounds: int, sizes: tuple[int, ...] = (FULL_SIZE // 10, FULL_SIZE)) -> dict:
+def compare(folder: Path, rounds: int) -> dict:
     """Measure the costs by size and command, and the slowest rules of the largest study; add the machine."""
-    rows = []
+    rows, sizes = [], (FULL_SIZE // 10, FULL_SIZE)
     for tasks in sizes:
         size_folder = folder / f"{tasks}"
         size_folder.mkdir(parents=True, exist_ok=True)

@@ -15,12 +15,12 @@ from weeks import write_weeks
 WEEKS, JOBS, FEW_JOBS = 52, 100_000, 300
 
 
-def compare(folder: Path, weeks: int = WEEKS, jobs: int = JOBS) -> dict:
+def compare(folder: Path) -> dict:
     """Measure once each: `few` jobs per week, `half` the weeks and `all`; from nothing, and the next week."""
-    costs = {"weeks": weeks, "jobs": jobs}
-    for name, (number, size) in {"few": (weeks, FEW_JOBS), "half": (weeks // 2, jobs), "all": (weeks, jobs)}.items():
+    costs = {"weeks": WEEKS, "jobs": JOBS}
+    for name, (number, size) in {"few": (WEEKS, FEW_JOBS), "half": (WEEKS // 2, JOBS), "all": (WEEKS, JOBS)}.items():
         size_folder = folder / name
-        dump_folder = write_weeks(folder / f"weeks_of_{size}", weeks + 1, size)
+        dump_folder = write_weeks(folder / f"weeks_of_{size}", WEEKS + 1, size)
         costs[name] = _measure_weeks(size_folder, sorted(dump_folder.iterdir())[: number + 1])
         costs["profile"] = longest_jobs(size_folder)
     return costs | {"machine": machine("polars", "snakemake")}

@@ -68,13 +68,6 @@ def _goals(measured: dict) -> Iterator[tuple[str, float, float]]:
         yield f"week {weeks + 1} of {costs['jobs']:,} jobs, of the processor time of {weeks} from nothing", 0.42, ratio
         yield "the same, s of processor time", 160, costs["all"]["monday"]["cpu_seconds"]
         yield f"its cost beyond a week of few jobs, of that after {weeks // 2} weeks", 1.5, _growth_of_week_cost(costs)
-    if "growth" in measured:
-        sizes = {row["times"]: row for row in measured["growth"]["sizes"]}
-        once, tenfold = sizes[1]["jobs"], sizes[10]["jobs"]
-        memory = tenfold["gigabytes"] / once["gigabytes"]
-        yield "raw CSV → jobs.parquet, memory at 10 times, of that at full size", 1.2, memory
-        yield "the same, time per task", 1.2, tenfold["seconds"] / once["seconds"] / 10
-        yield "largest process of the whole study at 10 times the full size, GB", 1.5, sizes[10]["study"]["gigabytes"]
 
 
 BROWSED = {
@@ -121,20 +114,6 @@ Times are medians of whole processes, run in turn after a warm-up. Memory is tha
 The slowest rules of the larger study in processor time are {", ".join(longest)}. {results["machine"]}."""
 
 
-def formats(results: dict) -> str:
-    """Compare the study with pandas on a Slurm dump."""
-    sides = study, peer = results["slurm"]["study"], results["slurm"]["peer"]
-    label = "Slurm dump, {rows:,} records, {megabytes:.0f} MB".format(**results["slurm"])
-    row = (label, *_seconds(*sides), f"{study['seconds'] / peer['seconds']:.2f}", *_gigabytes(*sides))
-    return f"""\
-**Slurm.** The study reads and checks a dump, and makes jobs and attempts. \
-The peer is [plain pandas](../tools/bench/peers/pandas_sacct.py).
-
-{table("|  | study, s | peer, s | ratio | study, GB | peer, GB |", [row])}
-
-Times and memory are as above. {results["machine"]}."""
-
-
 def monday(results: dict) -> str:
     """Report the cost of an additional week."""
     rows = [
@@ -168,25 +147,7 @@ def _growth_of_week_cost(results: dict) -> float:
     return (full - fixed) / (half - fixed)
 
 
-def growth(results: dict) -> str:
-    """Report time and memory by size of the trace."""
-    rows = [
-        (
-            f"{size['times']:g} times: {size['tasks']:,} tasks, {size['megabytes'] / 1000:.1f} GB of CSV",
-            *(*_seconds(size["jobs"]), *_gigabytes(size["jobs"]), *_seconds(size["study"]), *_gigabytes(size["study"])),
-        )
-        for size in results["sizes"]
-    ]
-    return f"""\
-**Growth.** A trace larger than the full size has parts of that size.
-
-{table("|  | jobs.parquet, s | GB | whole study, s | GB |", rows)}
-
-Each size was run once, jobs.parquet up to the full size three times (median). Memory is that of the largest process. \
-{results["machine"]}."""
-
-
-PARTS = {part.__name__: part for part in (full_size, formats, monday, growth)}
+PARTS = {part.__name__: part for part in (full_size, monday)}
 
 
 if __name__ == "__main__":

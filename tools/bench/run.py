@@ -1,15 +1,13 @@
 """Compare the study with common tools, and write the results to tools/bench/measured.json and docs/performance.md.
 
-usage: run.py [SECTION ...] [--rounds N] [--keep FOLDER]; default: all sections but growth, which takes 32 GB of disk.
+usage: run.py [SECTION ...] [--rounds N] [--keep FOLDER]; default: all sections.
 """
 
 import argparse
 import tempfile
 from pathlib import Path
 
-import formats
 import full_size
-import growth
 import monday
 import page
 import performance
@@ -18,11 +16,9 @@ import reruns
 # Section of measured.json -> measurement, called with (folder, rounds).
 SECTIONS = {
     "full_size": full_size.compare,
-    "formats": formats.compare,
     "reruns": lambda folder, _: reruns.compare(folder),
     "page": page.compare,
     "monday": lambda folder, _: monday.compare(folder),
-    "growth": lambda folder, _: growth.compare(folder),
 }
 
 
@@ -34,7 +30,7 @@ def main() -> None:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = (arguments.keep or Path(temporary)).resolve()
-        for section in arguments.sections or [name for name in SECTIONS if name != "growth"]:
+        for section in arguments.sections or SECTIONS:
             results = SECTIONS[section](folder / section, arguments.rounds)
             # Written after each section, so that a late error does not lose an hour of measurements.
             performance.write(performance.read() | {section: results})

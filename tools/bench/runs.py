@@ -5,7 +5,6 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from clock import ROOT, report
@@ -16,12 +15,12 @@ MAKE = ROOT / "tools/bench" / "samples" / "make.py"
 REQUIRED = ("pai_job_table.csv", "pai_task_table.csv", "pai_instance_table.csv")
 
 
-def make_tables(folder: Path, tasks: int, seed: int = 2020) -> Path:
+def make_tables(folder: Path, tasks: int) -> Path:
     """Make a synthetic PAI trace of `tasks` tasks in `folder`, unless it exists; return the folder."""
     if not folder.exists():
         report(f"making a sample of {tasks:,} tasks")
         # In a separate process: memory of this one would count as its children's.
-        arguments = ("pai2020", "--size", str(tasks), "--seed", str(seed), "--out", str(folder))
+        arguments = ("pai2020", "--size", str(tasks), "--out", str(folder))
         subprocess.run([sys.executable, str(MAKE), *arguments], check=True)
     return folder
 
@@ -36,11 +35,10 @@ def required_tables(tables: Path, folder: Path) -> Path:
     return folder
 
 
-def snakemake(folder: Path, target: str, tables: Path | Sequence[Path]) -> list[str]:
-    """Return the command of a study in `folder` up to one product; several table folders make a trace in parts."""
+def snakemake(folder: Path, target: str, tables: Path) -> list[str]:
+    """Return the command of a study in `folder` up to one product."""
     config = folder / f"{Path(target).stem}.json"
-    raw_folder = str(tables) if isinstance(tables, Path) else [str(part) for part in tables]
-    entry = {"format": "pai2020", "folder": raw_folder}
+    entry = {"format": "pai2020", "folder": str(tables)}
     config.write_text(json.dumps({"study": ["bench"], "registry": {"bench": entry}}))
     return [*command(), "--configfile", str(config), "--", target]
 

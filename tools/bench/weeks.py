@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from sacct_million import HEADER, STATES
 
+STATES = ["COMPLETED", "FAILED", "CANCELLED by 1007", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "REQUEUED", "PREEMPTED"]
 DAY_S = 86_400
 WEEK_S = 7 * DAY_S
 FIRST_S = 1_704_067_200  # 2024-01-01 UTC, a Monday
@@ -106,5 +106,4 @@ def _write(records: pl.DataFrame, seen_s: int, file: Path) -> None:
         "Reason": pl.lit("None"),
         "Flags": pl.lit("SchedMain"),
     }
-    assert list(cells) == HEADER.split("|")
     records.select(**cells).write_csv(file, separator="|", quote_style="never")

@@ -6,7 +6,7 @@ uv=$1/uv
 common=(--universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet)
 # One version for every Python, so that results do not depend on the Python of a machine.
 common+=(--fork-strategy fewest)
-extras=(--extra pdf --extra xlsx)
+extras=(--extra pdf)
 "$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml -o locks/study.lock
 "$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml --extra test -c locks/study.lock -o locks/test.lock
 "$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml --extra cluster --extra cluster-test -c locks/test.lock -o locks/cluster.lock

@@ -38,82 +38,80 @@ for analysis in STUDY.external_analyses:
 
 
 # One rule per set of charts, named after the format of its traces.
-for edition, root in EDITIONS.items():
-    for kind, traces in STUDY.traces_by_chart_set.items():
-        if not (traces := select_edition_traces(edition, traces)):
-            continue
-        logs, figures = f"{STUDY_FOLDER}/published/{{trace}}" if edition else "{trace}", f"{root}/{{trace}}/figures"
+for kind, traces in STUDY.traces_by_chart_set.items():
+    figures = "results/{edition}{trace}/figures"
 
-        rule:
-            """Draw every chart of a trace as Vega-Lite and SVG; the main charts also in a narrow version for phones."""
-            name:
-                f"draw_charts_{kind}{edition}"
-            input:
-                unpack(
-                    lambda wildcards, root=root: mark_inputs(
-                        move_tables(root, STUDY.find_chart_inputs(wildcards.trace))
-                    )
-                ),
-            output:
-                index=f"{figures}/index.json",
-                specs=[f"{figures}/{chart}.vl.json" for chart in STUDY.list_charts(traces[0])],
-                svgs=[
-                    mark_for_report(f"{figures}/{chart}.svg", "chart", analysis.title)
-                    for chart, analysis in STUDY.list_charts(traces[0]).items()
+    rule:
+        """Draw every chart of a trace as Vega-Lite and SVG; the main charts also in a narrow version for phones."""
+        name:
+            f"draw_charts_{kind}"
+        input:
+            unpack(
+                lambda wildcards: mark_inputs(
+                    choose_tables(wildcards.edition, STUDY.find_chart_inputs(wildcards.trace))
+                )
+            ),
+        output:
+            index=f"{figures}/index.json",
+            specs=[f"{figures}/{chart}.vl.json" for chart in STUDY.list_charts(traces[0])],
+            svgs=[
+                mark_for_report(f"{figures}/{chart}.svg", "chart", analysis.title)
+                for chart, analysis in STUDY.list_charts(traces[0]).items()
+            ],
+            narrow=[f"{figures}/{chart}.narrow.svg" for chart in STUDY.list_main_charts(traces[0])],
+        log:
+            "logs/{edition}{trace}/draw_charts.log",
+        benchmark:
+            "benchmarks/{edition}{trace}/draw_charts.tsv"
+        wildcard_constraints:
+            trace=match_names(traces),
+        group:
+            EDITION_GROUP
+        conda:
+            ENVIRONMENT
+        resources:
+            **request_resources("draw_charts"),
+        params:
+            code=hash_code(
+                "draw_charts",
+                by_trace=lambda wildcards: [
+                    f"{analysis.module}.charts" for analysis in STUDY.list_chart_analyses(wildcards.trace)
                 ],
-                narrow=[f"{figures}/{chart}.narrow.svg" for chart in STUDY.list_main_charts(traces[0])],
-            log:
-                f"logs/{logs}/draw_charts.log",
-            benchmark:
-                f"benchmarks/{logs}/draw_charts.tsv"
-            wildcard_constraints:
-                trace=match_names(traces),
-            group:
-                GROUP["published" if edition else "analyses"]
-            conda:
-                ENVIRONMENT
-            resources:
-                **request_resources("draw_charts"),
-            params:
-                code=hash_code(
-                    "draw_charts",
-                    by_trace=lambda wildcards: [
-                        f"{analysis.module}.charts" for analysis in STUDY.list_chart_analyses(wildcards.trace)
-                    ],
-                ),
-                charts=lambda wildcards: {
-                    analysis.name: [analysis.charts(wildcards.trace), analysis.settings(wildcards.trace)]
-                    for analysis in STUDY.list_chart_analyses(wildcards.trace)
-                },
-                main=lambda wildcards: STUDY.list_main_charts(wildcards.trace),
-                folders=lambda wildcards: STUDY.select_external_folders(
-                    [analysis.name for analysis in STUDY.list_chart_analyses(wildcards.trace)]
-                    + STUDY.list_producers(STUDY.find_chart_inputs(wildcards.trace))
-                ),
-                reads=lambda wildcards: STUDY.list_producers(STUDY.find_chart_inputs(wildcards.trace)),
-                unit=lambda wildcards: get_trace(wildcards).unit,
-                subject=lambda wildcards: get_trace(wildcards).subject,
-                synthetic=lambda wildcards: get_trace(wildcards).synthetic,
-            script:
-                "../../scripts/draw_charts.py"
+            ),
+            charts=lambda wildcards: {
+                analysis.name: [analysis.charts(wildcards.trace), analysis.settings(wildcards.trace)]
+                for analysis in STUDY.list_chart_analyses(wildcards.trace)
+            },
+            main=lambda wildcards: STUDY.list_main_charts(wildcards.trace),
+            folders=lambda wildcards: STUDY.select_external_folders(
+                [analysis.name for analysis in STUDY.list_chart_analyses(wildcards.trace)]
+                + STUDY.list_producers(STUDY.find_chart_inputs(wildcards.trace))
+            ),
+            reads=lambda wildcards: STUDY.list_producers(STUDY.find_chart_inputs(wildcards.trace)),
+            unit=lambda wildcards: get_trace(wildcards).unit,
+            subject=lambda wildcards: get_trace(wildcards).subject,
+            synthetic=lambda wildcards: get_trace(wildcards).synthetic,
+        script:
+            "../../scripts/draw_charts.py"
 
-        if not edition:
-            TRACES_BY_RULE[f"draw_charts_{kind}"] = traces
+    TRACES_BY_RULE[f"draw_charts_{kind}"] = traces
 
 
 rule summarise:
     """Collect every number that the report uses, and write the brief of a trace: the first screen of its page."""
     input:
-        unpack(lambda wildcards: mark_inputs(STUDY.find_summary_inputs(wildcards.trace))),
+        unpack(
+            lambda wildcards: mark_inputs(choose_tables(wildcards.edition, STUDY.find_summary_inputs(wildcards.trace)))
+        ),
     output:
-        brief="results/{trace}/brief.json",
-        metrics="results/{trace}/metrics.json",
+        brief="results/{edition}{trace}/brief.json",
+        metrics="results/{edition}{trace}/metrics.json",
     log:
-        "logs/{trace}/summarise.log",
+        "logs/{edition}{trace}/summarise.log",
     benchmark:
-        "benchmarks/{trace}/summarise.tsv"
+        "benchmarks/{edition}{trace}/summarise.tsv"
     group:
-        GROUP["analyses"]
+        EDITION_GROUP
     conda:
         ENVIRONMENT
     resources:
@@ -136,22 +134,6 @@ rule summarise:
         about=lambda wildcards: STUDY.build_brief_options(wildcards.trace),
     script:
         "../../scripts/summarise.py"
-
-
-if STUDY.edited_traces:
-
-    use rule summarise as summarise_published with:
-        input:
-            unpack(lambda wildcards: mark_inputs(move_tables(PUBLIC, STUDY.find_summary_inputs(wildcards.trace)))),
-        output:
-            brief=f"{PUBLIC}/{{trace}}/brief.json",
-            metrics=f"{PUBLIC}/{{trace}}/metrics.json",
-        log:
-            f"logs/{STUDY_FOLDER}/published/{{trace}}/summarise.log",
-        benchmark:
-            f"benchmarks/{STUDY_FOLDER}/published/{{trace}}/summarise.tsv"
-        group:
-            GROUP["published"]
 
 
 TRACES_BY_RULE |= {"summarise": STUDY.names}

@@ -5,14 +5,10 @@ from ttf.engine.provenance.key import KEY, ensure_key
 # Tables, charts, numbers, configuration and manifest.
 PUBLISHED_ENDINGS = (".csv", ".vl.json", ".svg", "metrics.json", "brief.json")
 PUBLISHED_ENDINGS += (f"{STUDY_RESULTS}/config.yaml", f"{STUDY_RESULTS}/manifest.json")
-# Not published with edited tables: this report shows every table as it is.
-RUN_REPORT = "logs/snakemake-report.html"
-RUN_REPORTS = [RUN_REPORT] if Path(RUN_REPORT).exists() and not STUDY.edited_traces else []
 TRACE_DESCRIPTIONS = {name: describe_trace(name, published=True) for name in STUDY.names}
 
-# The published pages: those of the study, or the pseudonymised edition.
-PUBLIC_PAGES = [f"{PUBLIC}/{STUDY_FOLDER}/report/{page}.html" for page in PAGES]
-PUBLIC_PAPERS = [f"{PUBLIC}/{STUDY_FOLDER}/report/{paper}.pdf" for paper in PAPERS]
+PUBLISHED_REPORT = f"results/{PUBLISHED}{STUDY_FOLDER}/report"
+PUBLISHED_PAPERS = [f"{PUBLISHED_REPORT}/{paper}.pdf" for paper in PAPERS]
 
 
 for trace in STUDY.edited_traces:
@@ -27,11 +23,11 @@ for trace in STUDY.edited_traces:
             tables=tables,
             key=(lambda _: mark_local(str(ensure_key(KEY)))) if trace in STUDY.pseudonymised_traces else [],
         output:
-            tables=[make_public(path) for path in tables],
+            tables=[choose_edition(PUBLISHED, path) for path in tables],
         log:
-            f"logs/{STUDY_FOLDER}/published/pseudonymise_{trace}.log",
+            f"logs/{PUBLISHED}pseudonymise_{trace}.log",
         benchmark:
-            f"benchmarks/{STUDY_FOLDER}/published/pseudonymise_{trace}.tsv"
+            f"benchmarks/{PUBLISHED}pseudonymise_{trace}.tsv"
         group:
             GROUP["published"]
         conda:
@@ -46,121 +42,16 @@ for trace in STUDY.edited_traces:
             "../../scripts/pseudonymise.py"
 
 
-if STUDY.edited_traces:
-
-    use rule write_config as write_config_published with:
-        output:
-            make_public(f"{STUDY_RESULTS}/config.yaml"),
-        log:
-            f"logs/{STUDY_FOLDER}/published/write_config.log",
-        benchmark:
-            f"benchmarks/{STUDY_FOLDER}/published/write_config.tsv"
-        params:
-            text=make_literal(dump(STUDY.published_config)),
-
-    use rule write_page_template as write_page_template_published with:
-        output:
-            template=f"{PUBLIC}/{STUDY_FOLDER}/report/source/page.html",
-            bibliography=f"{PUBLIC}/{STUDY_FOLDER}/report/source/references.bib",
-        log:
-            f"logs/{STUDY_FOLDER}/published/write_page_template.log",
-        benchmark:
-            f"benchmarks/{STUDY_FOLDER}/published/write_page_template.tsv"
-
-    use rule write_page_source as write_page_source_published with:
-        input:
-            **page_inputs("page", make_public),
-            scorecard=rules.score_claims.output.scorecard,
-            tables=rules.score_claims.output.tables,
-            published=rules.score_claims.output.published,
-        output:
-            source=f"{PUBLIC}/{STUDY_FOLDER}/report/source/{{page}}.qmd",
-        log:
-            f"logs/{STUDY_FOLDER}/published/write_page_source_{{page}}.log",
-        benchmark:
-            f"benchmarks/{STUDY_FOLDER}/published/write_page_source_{{page}}.tsv"
-        params:
-            about=lambda wildcards: describe_trace(TRACE_BY_PAGE[wildcards.page], published=True),
-
-    use rule render_page as render_page_published with:
-        input:
-            source=f"{PUBLIC}/{STUDY_FOLDER}/report/source/{{page}}.qmd",
-            template=rules.write_page_template_published.output.template,
-            bibliography=rules.write_page_template_published.output.bibliography,
-        output:
-            page=f"{PUBLIC}/{STUDY_FOLDER}/report/{{page}}.html",
-        log:
-            f"logs/{STUDY_FOLDER}/published/render_page_{{page}}.log",
-        benchmark:
-            f"benchmarks/{STUDY_FOLDER}/published/render_page_{{page}}.tsv"
-
-    use rule render_paper as render_paper_published with:
-        input:
-            **page_inputs("paper", make_public),
-        output:
-            pdf=f"{PUBLIC}/{STUDY_FOLDER}/report/{{paper}}.pdf",
-        log:
-            f"logs/{STUDY_FOLDER}/published/render_paper_{{paper}}.log",
-        benchmark:
-            f"benchmarks/{STUDY_FOLDER}/published/render_paper_{{paper}}.tsv"
-        params:
-            about=lambda wildcards: describe_trace(TRACE_BY_PAGE[wildcards.paper], published=True),
-
-
-if STUDY.edited_traces and len(STUDY.names) > 1:
-
-    use rule write_comparison_source as write_comparison_source_published with:
-        input:
-            **comparison_inputs(make_public),
-        output:
-            source=f"{PUBLIC}/{STUDY_FOLDER}/report/source/index.qmd",
-            table=make_public(COMPARISON),
-        log:
-            f"logs/{STUDY_FOLDER}/published/write_comparison_source.log",
-        benchmark:
-            f"benchmarks/{STUDY_FOLDER}/published/write_comparison_source.tsv"
-
-
-rule write_site_source:
-    """Write the pages of the site as .qmd: report, index of files, data dictionary and search over all traces."""
+rule publish_site:
+    """Build the site: pages, PDFs, and every table and chart as a file."""
     input:
-        reports=[f"{PUBLIC}/{STUDY_FOLDER}/report/source/{page}.qmd" for page in PAGES],
-        template=rules.write_page_template.output.template,
-        bibliography=rules.write_page_template.output.bibliography,
+        reports=[f"{PUBLISHED_REPORT}/source/{page}.qmd" for page in PAGES],
+        template=f"{PUBLISHED_REPORT}/source/page.html",
+        bibliography=f"{PUBLISHED_REPORT}/source/references.bib",
         blocks=mark_local(make_relative(ROOT / "report" / "blocks.html")),
+        papers=PUBLISHED_PAPERS,
         products=lambda _: list_public_files(*PUBLISHED_ENDINGS),
         indexes=lambda _: list_public_files("index.json"),
-        papers=PUBLIC_PAPERS,
-        run_report=RUN_REPORTS,
-        citation=mark_local(make_relative(ROOT / "CITATION.cff")),
-    output:
-        project=directory(f"{STUDY_RESULTS}/report/site-source"),
-    log:
-        f"logs/{STUDY_FOLDER}/write_site_source.log",
-    benchmark:
-        f"benchmarks/{STUDY_FOLDER}/write_site_source.tsv"
-    conda:
-        ENVIRONMENT
-    resources:
-        **request_resources("write_site_source"),
-    params:
-        code=hash_code("write_site_source", *ANALYSIS_MODULES, words=True),
-        folders=STUDY.folders,
-        settings=PUBLICATION,
-        traces=TRACE_DESCRIPTIONS,
-        pages=PAGES,
-    script:
-        "../../scripts/write_site_source.py"
-
-
-rule publish_site:
-    """Build the site: pages, PDFs, every table and chart as a file, and Snakemake's own report if it exists."""
-    input:
-        source=rules.write_site_source.output.project,
-        papers=PUBLIC_PAPERS,
-        products=lambda _: list_public_files(*PUBLISHED_ENDINGS),
-        # Contains run times, so the site differs after every run.
-        run_report=RUN_REPORTS,
         citation=mark_local(make_relative(ROOT / "CITATION.cff")),
     output:
         site=directory(f"{STUDY_RESULTS}/site"),
@@ -177,13 +68,14 @@ rule publish_site:
         folders=STUDY.folders,
         settings=PUBLICATION,
         traces=TRACE_DESCRIPTIONS,
+        pages=PAGES,
         renderer=lambda _: page_renderer(),
     script:
         "../../scripts/publish_site.py"
 
 
 rule export_figures:
-    """Write each chart for papers, as PDF and as SVG with embedded fonts, and a list of their captions."""
+    """Write each chart for papers, as PDF and as SVG, and a list of their captions."""
     input:
         products=lambda _: list_public_files(".svg", ".vl.json"),
         indexes=lambda _: list_public_files("figures/index.json"),
@@ -206,8 +98,8 @@ rule export_figures:
 rule archive_results:
     """Build the archive for a data repository: results, workflow, configuration, environment and metadata."""
     input:
-        pages=PUBLIC_PAGES,
-        papers=PUBLIC_PAPERS,
+        pages=[f"{PUBLISHED_REPORT}/{page}.html" for page in PAGES],
+        papers=PUBLISHED_PAPERS,
         products=lambda _: list_public_files(*PUBLISHED_ENDINGS),
         indexes=lambda _: list_public_files("index.json"),
         sources=lambda _: [mark_local(make_relative(path)) for path in list_source_files()],

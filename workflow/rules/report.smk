@@ -2,11 +2,11 @@
 rule write_config:
     """Write the resolved configuration: defaults, files and --config, merged and checked."""
     output:
-        f"{STUDY_RESULTS}/config.yaml",
+        f"results/{{edition}}{STUDY_FOLDER}/config.yaml",
     log:
-        f"logs/{STUDY_FOLDER}/write_config.log",
+        f"logs/{{edition}}{STUDY_FOLDER}/write_config.log",
     benchmark:
-        f"benchmarks/{STUDY_FOLDER}/write_config.tsv"
+        f"benchmarks/{{edition}}{STUDY_FOLDER}/write_config.tsv"
     group:
         GROUP["report"]
     conda:
@@ -15,7 +15,7 @@ rule write_config:
         **request_resources("write_config"),
     params:
         code=hash_code("write_config"),
-        text=make_literal(dump(STUDY.config)),
+        text=lambda wildcards: dump(STUDY.published_config if wildcards.edition else STUDY.config),
     script:
         "../../scripts/write_config.py"
 
@@ -77,12 +77,12 @@ rule write_page_template:
         vega=rules.bundle_vega.output.vega,
         files=[mark_local(path) for path in TEMPLATE_PARTS],
     output:
-        template=f"{STUDY_RESULTS}/report/source/page.html",
-        bibliography=f"{STUDY_RESULTS}/report/source/references.bib",
+        template=f"results/{{edition}}{STUDY_FOLDER}/report/source/page.html",
+        bibliography=f"results/{{edition}}{STUDY_FOLDER}/report/source/references.bib",
     log:
-        f"logs/{STUDY_FOLDER}/write_page_template.log",
+        f"logs/{{edition}}{STUDY_FOLDER}/write_page_template.log",
     benchmark:
-        f"benchmarks/{STUDY_FOLDER}/write_page_template.tsv"
+        f"benchmarks/{{edition}}{STUDY_FOLDER}/write_page_template.tsv"
     group:
         GROUP["report"]
     conda:
@@ -103,11 +103,11 @@ rule write_page_source:
         tables=rules.score_claims.output.tables,
         published=rules.score_claims.output.published,
     output:
-        source=f"{STUDY_RESULTS}/report/source/{{page}}.qmd",
+        source=f"results/{{edition}}{STUDY_FOLDER}/report/source/{{page}}.qmd",
     log:
-        f"logs/{STUDY_FOLDER}/write_page_source_{{page}}.log",
+        f"logs/{{edition}}{STUDY_FOLDER}/write_page_source_{{page}}.log",
     benchmark:
-        f"benchmarks/{STUDY_FOLDER}/write_page_source_{{page}}.tsv"
+        f"benchmarks/{{edition}}{STUDY_FOLDER}/write_page_source_{{page}}.tsv"
     wildcard_constraints:
         page=match_names(STUDY.pages),
     group:
@@ -129,14 +129,24 @@ if len(STUDY.names) > 1:
     rule write_comparison_source:
         """Compare the traces, by quantities that are defined alike, in a table and in a page as .qmd."""
         input:
-            **comparison_inputs(),
+            # In the order of the study.
+            metrics=lambda wildcards: [
+                choose_edition(wildcards.edition, f"results/{trace}/metrics.json") for trace in STUDY.names
+            ],
+            briefs=lambda wildcards: [
+                choose_edition(wildcards.edition, f"results/{trace}/brief.json") for trace in STUDY.names
+            ],
+            templates=[mark_local(path) for path in COMPARISON_TEMPLATES],
+            citation=mark_local(make_relative(ROOT / "CITATION.cff")),
         output:
-            source=f"{STUDY_RESULTS}/report/source/index.qmd",
-            table=mark_for_report(COMPARISON, "table", "Comparison of the traces", trace="all"),
+            source=f"results/{{edition}}{STUDY_FOLDER}/report/source/index.qmd",
+            table=mark_for_report(
+                f"results/{{edition}}{STUDY_FOLDER}/comparison.csv", "table", "Comparison of the traces", trace="all"
+            ),
         log:
-            f"logs/{STUDY_FOLDER}/write_comparison_source.log",
+            f"logs/{{edition}}{STUDY_FOLDER}/write_comparison_source.log",
         benchmark:
-            f"benchmarks/{STUDY_FOLDER}/write_comparison_source.tsv"
+            f"benchmarks/{{edition}}{STUDY_FOLDER}/write_comparison_source.tsv"
         group:
             GROUP["report"]
         conda:
@@ -156,15 +166,15 @@ if len(STUDY.names) > 1:
 rule render_page:
     """Render a page by Quarto if it is on the PATH, else by Pandoc, from the same source and template."""
     input:
-        source=f"{STUDY_RESULTS}/report/source/{{page}}.qmd",
+        source=f"results/{{edition}}{STUDY_FOLDER}/report/source/{{page}}.qmd",
         template=rules.write_page_template.output.template,
         bibliography=rules.write_page_template.output.bibliography,
     output:
-        page=f"{STUDY_RESULTS}/report/{{page}}.html",
+        page=f"results/{{edition}}{STUDY_FOLDER}/report/{{page}}.html",
     log:
-        f"logs/{STUDY_FOLDER}/render_page_{{page}}.log",
+        f"logs/{{edition}}{STUDY_FOLDER}/render_page_{{page}}.log",
     benchmark:
-        f"benchmarks/{STUDY_FOLDER}/render_page_{{page}}.tsv"
+        f"benchmarks/{{edition}}{STUDY_FOLDER}/render_page_{{page}}.tsv"
     wildcard_constraints:
         page=match_names(PAGES),
     group:
@@ -185,11 +195,11 @@ rule render_paper:
     input:
         **page_inputs("paper"),
     output:
-        pdf=f"{STUDY_RESULTS}/report/{{paper}}.pdf",
+        pdf=f"results/{{edition}}{STUDY_FOLDER}/report/{{paper}}.pdf",
     log:
-        f"logs/{STUDY_FOLDER}/render_paper_{{paper}}.log",
+        f"logs/{{edition}}{STUDY_FOLDER}/render_paper_{{paper}}.log",
     benchmark:
-        f"benchmarks/{STUDY_FOLDER}/render_paper_{{paper}}.tsv"
+        f"benchmarks/{{edition}}{STUDY_FOLDER}/render_paper_{{paper}}.tsv"
     wildcard_constraints:
         paper=match_names(PAPERS),
     conda:

@@ -23,6 +23,7 @@ IS_STORED = workflow.storage_settings.default_storage_provider is not None
 # of the planning time.
 IS_DISTRIBUTED = workflow.resource_settings.nodes is not None or is_used_as_module(workflow)
 GROUP = {name: name if IS_DISTRIBUTED else None for name in ("parts", "analyses", "report", "published")}
+EDITION_GROUP = (lambda wildcards: "published" if wildcards.edition else "analyses") if IS_DISTRIBUTED else None
 
 STUDY = load_study(workflow, IS_STORED)
 STUDY_FOLDER, STUDY_RESULTS = STUDY.study_folder, f"results/{STUDY.study_folder}"
@@ -47,11 +48,6 @@ def hash_code(script, *modules, by_trace=None, words=False):
     # Traces of one format share a digest.
     digest = cache(lambda *named: STUDY.hash_code(script, *modules, *named, words=words))
     return lambda wildcards: digest(*by_trace(wildcards))
-
-
-def make_literal(value):
-    # Snakemake looks for wildcards in texts, but not in functions.
-    return lambda _: value
 
 
 @cache
@@ -108,33 +104,28 @@ def request_resources(name):
     }
 
 
-# The folder of published products. Traces with pseudonyms, or prices, have a second edition, made from edited tables.
-PUBLIC = f"{STUDY_RESULTS}/published" if STUDY.edited_traces else "results"
-EDITIONS = {"": "results", "_published": PUBLIC} if STUDY.edited_traces else {"": "results"}
+# Values of the wildcard {edition}, a folder below results/, logs/ and benchmarks/: empty for the study itself, and
+# PUBLISHED, which differs where names or prices are left out. The same rules make both editions; those of PUBLISHED
+# read edited tables.
+PUBLISHED = f"{STUDY_FOLDER}/published/" if STUDY.edited_traces else ""
 
 
-def select_edition_traces(edition, traces):
-    return [trace for trace in traces if not edition or trace in STUDY.edited_traces]
-
-
-def move_tables(root, files):
-    """Return a rule's inputs with the tables taken from `root` instead of results/."""
-    tables = {name: path for name, path in files.items() if isinstance(path, str) and path.endswith(".csv")}
-    return files | {
-        name: f"{root}/{path.removeprefix('results/')}" for name, path in tables.items() if path.startswith("results/")
-    }
-
-
-def make_public(path):
-    """Return the path of the product that is published in place of this one."""
+def choose_edition(edition, path):
+    """Return the path of a product in an edition; both have the same products of traces that are not edited."""
     trace, file = path.removeprefix("results/").split("/", 1)
-    is_hidden = trace in STUDY.edited_traces or path in (f"{STUDY_RESULTS}/config.yaml", COMPARISON)
-    return f"{PUBLIC}/{trace}/{file}" if is_hidden else path
+    is_edited = trace in STUDY.edited_traces or path in (f"{STUDY_RESULTS}/config.yaml", COMPARISON)
+    return f"results/{edition}{trace}/{file}" if is_edited else path
+
+
+def choose_tables(edition, files):
+    """Return a rule's inputs with the tables of an edition."""
+    tables = {name: path for name, path in files.items() if isinstance(path, str) and path.endswith(".csv")}
+    return files | {name: choose_edition(edition, path) for name, path in tables.items() if path.startswith("results/")}
 
 
 def mark_for_report(path, kind, theme, trace="{trace}"):
-    """Mark a table or a chart for Snakemake's own report, except Parquet files and published copies."""
-    if path.endswith(".parquet") or path.startswith(f"{STUDY_RESULTS}/published/"):
+    """Mark a table or a chart for Snakemake's own report, except Parquet files."""
+    if path.endswith(".parquet"):
         return path
     labels = {"trace": trace, "what": Path(path).name.split(".")[0].replace("_", " "), "kind": kind}
     return report(path, caption=f"../report/{kind}.rst", category=theme, labels=labels)
@@ -179,12 +170,12 @@ def expand_traces(pattern):
 
 
 def get_plain_paths(outputs):
-    """Return the outputs of a rule as the rule file writes them.
+    """Return the outputs of a rule as the rule file writes them, of the study's own edition.
 
     Snakemake adds the constraint of a wildcard behind its name and, for products in a store, the path of their copy.
     """
     paths = [path.storage_object.query.removeprefix(STORE_PREFIX) if path.is_storage else str(path) for path in outputs]
-    return [re.sub(r"\{(\w+),[^}]*\}", r"{\1}", path) for path in paths]
+    return [re.sub(r"\{(\w+),[^}]*\}", r"{\1}", path).replace("{edition}", "") for path in paths]
 
 
 # Rule -> the traces that it makes products for; the targets, the report and the manifest request them.
@@ -238,23 +229,24 @@ def list_public_files(*endings):
     # The manifest has prices, and names raw files, whose names may identify a person.
     manifest = [] if STUDY.edited_traces else [get_plain_paths(rules.write_manifest.output)]
     paths = flatten_paths([*list_study_jobs(), *manifest])
-    return sorted(make_public(path) for path in paths if path.endswith(endings) and not path.endswith(".narrow.svg"))
+    return sorted(
+        choose_edition(PUBLISHED, path) for path in paths if path.endswith(endings) and not path.endswith(".narrow.svg")
+    )
 
 
-def list_page_files(trace, edit_path=str):
+def list_page_files(trace):
     """Return the tables, charts and numbers that the page of a trace reads."""
-    kinds = (".csv", ".json", ".svg")
-    return sorted(edit_path(path) for path in flatten_paths(list_jobs([trace])) if path.endswith(kinds))
+    return sorted(path for path in flatten_paths(list_jobs([trace])) if path.endswith((".csv", ".json", ".svg")))
 
 
-def list_page_inputs(trace, edit_path=str):
+def list_page_inputs(trace):
     """Return a few inputs that stand for all files of a page: the numbers are made after all tables.
 
     Snakemake computes a checksum of every input for every output. In a store, a job needs every file it reads.
     """
     if IS_STORED:
-        return list_page_files(trace, edit_path)
-    return [edit_path(f"results/{trace}/{name}") for name in ("metrics.json", "brief.json", "figures/index.json")]
+        return list_page_files(trace)
+    return [f"results/{trace}/{name}" for name in ("metrics.json", "brief.json", "figures/index.json")]
 
 
 def list_extra_inputs(name, wildcards):
@@ -290,22 +282,16 @@ def describe_trace(trace, published=False):
     return STUDY.traces[trace].description | {"analyses": analyses} | names
 
 
-def page_inputs(wildcard, edit_path=str):
+def page_inputs(wildcard):
     """Return the inputs of a page; wildcard: `page` for the screen, `paper` for paper."""
     return dict(
-        metrics=lambda wildcards: edit_path(f"results/{TRACE_BY_PAGE[wildcards[wildcard]]}/metrics.json"),
-        products=lambda wildcards: list_page_inputs(TRACE_BY_PAGE[wildcards[wildcard]], edit_path),
+        metrics=lambda wildcards: choose_edition(
+            wildcards.edition, f"results/{TRACE_BY_PAGE[wildcards[wildcard]]}/metrics.json"
+        ),
+        products=lambda wildcards: [
+            choose_edition(wildcards.edition, path) for path in list_page_inputs(TRACE_BY_PAGE[wildcards[wildcard]])
+        ],
         templates=[mark_local(path) for path in (PAPER_TEMPLATES if wildcard == "paper" else PAGE_TEMPLATES)],
-        citation=mark_local(make_relative(ROOT / "CITATION.cff")),
-    )
-
-
-def comparison_inputs(edit_path=str):
-    """Return the inputs of the comparison: the numbers and the brief of each trace, in the order of the study."""
-    return dict(
-        metrics=[edit_path(f"results/{trace}/metrics.json") for trace in STUDY.names],
-        briefs=[edit_path(f"results/{trace}/brief.json") for trace in STUDY.names],
-        templates=[mark_local(path) for path in COMPARISON_TEMPLATES],
         citation=mark_local(make_relative(ROOT / "CITATION.cff")),
     )
 
@@ -315,11 +301,12 @@ def page_params(wildcard):
         page=lambda wildcards: wildcards[wildcard],
         pages=PAGES,
         trace=lambda wildcards: TRACE_BY_PAGE[wildcards[wildcard]],
-        about=lambda wildcards: describe_trace(TRACE_BY_PAGE[wildcards[wildcard]]),
+        about=lambda wildcards: describe_trace(TRACE_BY_PAGE[wildcards[wildcard]], published=wildcards.edition),
         folders=STUDY.folders,
         publish=PUBLICATION,
     )
 
 
 wildcard_constraints:
+    edition=f"({PUBLISHED})?",
     trace=match_names(STUDY.names),

@@ -4,19 +4,11 @@ Exit status 0: no rule is crossed; 1: at least one is; 2: the rules or the resul
 """
 
 import json
-from collections import Counter
 from pathlib import Path
 
 from ttf.commands.error_ending import with_error_ending
 from ttf.engine.words import plural
-from ttf.page.checks.changed_numbers import (
-    Move,
-    Results,
-    describe_causes,
-    describe_earlier_value,
-    find_moves,
-    report_moves,
-)
+from ttf.page.checks.changed_numbers import Results, describe_causes, describe_earlier_value, find_moves, report_moves
 from ttf.page.checks.thresholds import CROSSED, UNTOLD, evaluate
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.threshold_file import load_rules
@@ -41,7 +33,7 @@ def check(study: str, rules: str, against: str, is_json: bool = False) -> int:
 
 
 def _check_rules(file: Path, current: Results, previous: Results | None) -> tuple[list[str], int]:
-    """Return a line for each rule that is crossed or undecided and for each other changed number; and the exit code."""
+    """Return a line for each rule that is crossed or undecided, and totals; and the exit code."""
     subjects = [read_subject(name, current) for name in current.metrics]
     rules = load_rules(file, subjects)
     changes = {(move.subject, move.key): move for move in find_moves(previous, current)} if previous else {}
@@ -52,21 +44,13 @@ def _check_rules(file: Path, current: Results, previous: Results | None) -> tupl
         crossed += any(verdict.state == CROSSED for verdict in answers.values())
         for name, verdict in answers.items():
             if verdict.state == CROSSED or (verdict.state == UNTOLD and rule.if_missing == "tell"):
-                change = changes.pop((name, rule.number), None)
-                reason = _describe_change(change, previous, current) if change and previous else ""
+                change = changes.get((name, rule.number))
+                reason = f" It {describe_earlier_value(change, previous)}." if change and previous else ""
                 section = find_section(rule.number, name, current) if verdict.state == CROSSED else ""
                 lines.append(f"{verdict.sentence}{reason}{f' See {section}' * bool(section)}")
     lines.append(
         f"{plural(len(rules), 'rule')} compared with the study: {f'{crossed:,}' if crossed else 'none'} crossed."
     )
-    if previous:
-        lines += [
-            f"{plural(count, 'other number')} moved {describe_causes(causes, previous, current)}."
-            for causes, count in Counter(change.causes for change in changes.values()).items()
-        ]
+    if previous and changes:
+        lines.append(f"{plural(len(changes), 'number')} moved {describe_causes(previous, current)}.")
     return lines, int(crossed > 0)
-
-
-def _describe_change(change: Move, previous: Results, current: Results) -> str:
-    cause = describe_causes(change.causes, previous, current)
-    return f" It {describe_earlier_value(change, previous)}, and moved {cause}."

@@ -26,7 +26,7 @@ _RUNNING = (
 )
 _PRODUCTS = {
     "pdf": (("pdf", "all"), "Print the report as report.pdf, next to the page."),
-    "figures": (("export_figures",), "Write figures/: each chart for papers, as PDF and SVG with embedded fonts."),
+    "figures": (("export_figures",), "Write figures/: each chart for papers, as SVG and as PDF with embedded fonts."),
     "publish": (("publish_site",), "Write site/, for any host of static files, with pseudonyms of users and nodes."),
     "archive": (("archive_results",), "Write archive/: one file with RO-Crate metadata for a repository of data."),
 }
@@ -172,12 +172,10 @@ def score(trace: str, **options: Any) -> None:
 
 
 @ttf.command()
-@click.option("--study", default="", metavar="NAME", help="The study to remove.")
-@click.option("--part", default="", metavar="NAME", help="Remove what was made of this part of --trace.")
-@click.option("--trace", default="", metavar="NAME", help="The trace of --part.")
-@click.option("--yes", "is_sure", is_flag=True, help="Remove the listed files.")
+@click.option("--study", required=True, metavar="NAME", help="The study to remove.")
+@click.option("--yes", "is_sure", is_flag=True, help="Remove the listed folders.")
 def remove(**options: Any) -> None:
-    """List the files that only a study, or a part of a trace, has; with --yes remove them. Raw tables stay.
+    """List the folders that only a study has; with --yes remove them. Raw tables stay.
 
     Example: ttf remove --study my_slurm
     """

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from ttf.engine.errors import StudyError
 
 # Extra -> its package.
-EXTRAS = {"pdf": "typst", "xlsx": "xlsxwriter"}
+EXTRAS = {"pdf": "typst"}
 
 
 def require_extra(extra: str) -> None:

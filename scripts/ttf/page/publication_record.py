@@ -1,7 +1,7 @@
 """Publication metadata from the registry, CITATION.cff and the section `publish` of the configuration."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import yaml
@@ -9,8 +9,6 @@ import yaml
 from ttf.engine.errors import StudyError
 
 _DATE = re.compile(r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])")
-_DOI = re.compile(r"\b10\.\d{4,9}/[^\s\"<>]+")
-_ADDRESS = re.compile(r"https?://\S+")
 
 
 @dataclass(frozen=True)
@@ -50,14 +48,6 @@ class Publication:
     def has_pseudonyms(self) -> bool:
         """Whether any trace is published with pseudonyms of users, accounts and nodes."""
         return any(entry.get("pseudonyms") for entry in self.traces.values())
-
-    def sources(self) -> list[str]:
-        """Return the distinct addresses of the data."""
-        return _find_texts(_ADDRESS, self.traces.values(), "source")
-
-    def dois(self) -> list[str]:
-        """Return the distinct DOIs that the registry asks to cite."""
-        return _find_texts(_DOI, self.traces.values(), "citation")
 
 
 def describe(citation: str, settings: Mapping, traces: Mapping[str, Mapping]) -> Publication:
@@ -107,8 +97,3 @@ def _make_creator(author: Mapping) -> Creator:
         return Creator(author["name"], person=False, affiliation=affiliation, orcid=orcid)
     family = " ".join(filter(None, (author.get("name-particle"), author.get("family-names"))))
     return Creator(", ".join(filter(None, (family, author.get("given-names")))), True, affiliation, orcid)
-
-
-def _find_texts(pattern: re.Pattern, entries: Iterable[Mapping], key: str) -> list[str]:
-    texts = [text.rstrip(".,;:)\"'") for entry in entries for text in pattern.findall(entry.get(key, ""))]
-    return list(dict.fromkeys(text for text in texts if "<" not in text))

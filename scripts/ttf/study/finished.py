@@ -15,6 +15,7 @@ from ttf.page.brief.stratum_tiles import KEY_BY_TILE
 from ttf.page.checks.changed_numbers import Results
 from ttf.page.checks.thresholds import Subject
 from ttf.study.configuration.yaml_files import parse_yaml
+from ttf.study.publication import remove_paths
 from ttf.study.studies import STUDIES
 
 
@@ -61,7 +62,9 @@ def read_results(root: Path, name: str, is_verified: bool = False) -> Results:
             raise StudyError(f"{files[subject]}: edited since it was made; the manifest has another SHA-256.")
     config_text = manifest["jobs"].get("write_config", {}).get("parameters", {}).get("text", "")
     numbers = {subject: read_numbers(files[subject]) for subject in paths}
-    return Results(numbers, paths, manifest, parse_yaml(str(config_text), "config.yaml") or {})
+    # A new raw file is other data, not another configuration.
+    configuration = remove_paths({"registry": {}, **(parse_yaml(str(config_text), "config.yaml") or {})})
+    return Results(numbers, paths, manifest, configuration)
 
 
 def read_numbers(file: Path) -> dict[str, dict]:

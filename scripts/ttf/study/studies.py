@@ -12,7 +12,7 @@ from typing import Any
 
 from ttf.engine.storage.plain_files import make_relative, replace_file
 from ttf.study.configuration.documents import format_key_path, suggest_match, to_inline_yaml
-from ttf.study.configuration.messages import ConfigError, show
+from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.yaml_files import load_yaml, parse_yaml
 
 STUDIES = Path("results/studies")
@@ -22,7 +22,6 @@ MEMORY = Path(".snakemake/ttf/studies.json")
 DATA_CONFIG_NAME = "study.yaml"
 # Keys on which no table or chart of a trace depends.
 _STUDY_KEYS = ("study", "name", "registry", "claims", "publish", "scatter")
-_ENDING_BY_LOG_FOLDER = {"logs": "log", "benchmarks": "tsv"}
 _PAGE_KEYS = ("title", "note", "source", "licence", "citation")
 
 
@@ -194,26 +193,5 @@ def find_study_folders(name: str) -> list[Path]:
     shared = {trace for study, config in studies.items() if study != name for trace in config["study"]}
     traces = [trace for trace in studies.get(name, {"study": []})["study"] if trace not in shared]
     subfolders = (f"{STUDIES.name}/{name}", *traces)
-    folders = [Path(kind) / subfolder for subfolder in subfolders for kind in ("results", *_ENDING_BY_LOG_FOLDER)]
+    folders = [Path(kind) / subfolder for subfolder in subfolders for kind in ("results", "logs", "benchmarks")]
     return [folder for folder in folders if folder.exists()]
-
-
-def find_part_files(trace: str, part: str) -> list[Path]:
-    """Return the products of one part of a trace. Raises ConfigError for an invalid name, such as a path."""
-    for name in (trace, part):
-        if name in ("", ".", "..") or Path(name).name != name:
-            raise ConfigError(f"{show(name)} is not a name of a trace or a part.")
-    logs = [Path(kind) / trace / "ingest_part" / f"{part}.{ending}" for kind, ending in _ENDING_BY_LOG_FOLDER.items()]
-    return [path for path in [Path("results") / trace / "parts" / part, *logs] if path.exists()]
-
-
-def find_raw_part_files(trace: str, part: str) -> list[Path]:
-    """Return the raw files of a part, or its folder, in the folders that studies of the trace read."""
-    paths = {Path("data") / trace / part}
-    for entry in (config["registry"].get(trace, {}) for config in read_studies().values()):
-        for value in entry.values():
-            texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
-            paths |= {Path(text) for text in texts if Path(text).name == part}
-        if isinstance(entry.get("folder"), str):
-            paths.add(Path(entry["folder"]) / part)
-    return sorted(path for path in paths if path.exists())

@@ -72,8 +72,8 @@ from ttf.study.watch import describe_missing_nodes, find_watch_problems
 SMALL_GB = 0.1
 # Modules with contracts of tables other than the declarations of analyses.
 CONTRACTS = ("ttf.engine.columns", "ttf.raw.raw_contracts", "ttf.records.record_contracts", "ttf.page.report_contracts")
-# The comparison and the pages that a site adds (ttf.page.publish.pages); the page of no trace may use these names.
-_SITE_PAGES = ("index", "files", "tables", "search")
+# The comparison and the page that a site adds (ttf.page.publish.pages); the page of no trace may use these names.
+_SITE_PAGES = ("index", "files")
 CLAIMS = "config/claims.yaml"
 # Name of an input -> its file or files.
 RuleInputs: TypeAlias = dict[str, str | list[str]]

@@ -1,7 +1,7 @@
 """Make synthetic traces: the embedded samples, packed into workflow/samples/, or one of any size as raw tables.
 
 usage: make.py
-       make.py {pai2020,philly,sacct} [--size N] [--seed N] --out FOLDER
+       make.py {pai2020,philly,sacct} [--size N] --out FOLDER
 """
 
 import argparse
@@ -37,16 +37,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("format", nargs="?", choices=EMBEDDED)
     parser.add_argument("--size", type=int, help="jobs (pai2020: tasks); default: as in the embedded sample")
-    parser.add_argument("--seed", type=int, help="random seed; the same size and seed give the same bytes")
     parser.add_argument("--out", type=Path, help="folder for the raw tables")
     options = parser.parse_args()
     if options.format is None:
-        sys.exit(0 if pack_embedded() else 1)
+        sys.exit(not pack_embedded())
     if options.out is None:
         parser.error("--out is missing: name a folder for the raw tables")
     size, seed = EMBEDDED[options.format]
     size = size if options.size is None else options.size
-    seed = seed if options.seed is None else options.seed
     try:
         rows = write_tables(options.format, size, seed, options.out)
     except StudyError as error:

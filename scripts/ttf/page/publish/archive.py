@@ -1,17 +1,14 @@
-"""A reproducible tar file of the results, and .zenodo.json with the fields of a deposit.
+"""A reproducible tar file of the results.
 
 Not a BagIt bag: its files would lie below data/, where ro-crate-metadata.json and the pages do not find them.
 """
 
 import io
-import json
 import lzma
 import tarfile
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from html import escape
 
-from ttf.page.publication_record import Publication
 from ttf.page.publish.files import PackedFile
 
 
@@ -32,46 +29,3 @@ def pack_tar(files: Iterable[PackedFile], folder: str, date: str) -> bytes:
             entry.size, entry.mtime, entry.mode = len(file.content), seconds, 0o644
             tar.addfile(entry, io.BytesIO(file.content))
     return buffer.getvalue()
-
-
-def deposit_metadata(publication: Publication, date: str) -> str:
-    """Return the metadata of a deposit. Zenodo reads descriptions as HTML, so texts in them are escaped."""
-    creators = [
-        {key: text for key in ("name", "affiliation", "orcid") if (text := getattr(creator, key))}
-        for creator in publication.creators
-    ]
-    related = [{"identifier": doi, "relation": "cites", "scheme": "doi"} for doi in publication.dois()]
-    related += [
-        {"identifier": address, "relation": "isDerivedFrom", "resource_type": "dataset", "scheme": "url"}
-        for address in publication.sources()
-    ]
-    if publication.code_url:
-        code = {"identifier": publication.code_url, "relation": "isCompiledBy", "resource_type": "software"}
-        related.append(code | {"scheme": "url"})
-    traces = "".join(map(_trace_list_item, publication.traces.items()))
-    fields = {
-        "title": publication.title,
-        "upload_type": "dataset",
-        "description": f"<p>{escape(publication.description)}</p><ul>{traces}</ul>",
-        "creators": creators,
-        "access_right": "open",
-        "license": publication.license,
-        "keywords": publication.keywords,
-        "language": "eng",
-        "publication_date": date,
-        "version": publication.version,
-        "related_identifiers": related,
-        **({"doi": publication.doi} if publication.doi else {}),
-        "references": [entry["citation"] for entry in publication.traces.values() if entry.get("citation")],
-    }
-    return json.dumps(fields, indent=1, ensure_ascii=False) + "\n"
-
-
-def _trace_list_item(item: tuple[str, dict]) -> str:
-    name, entry = item
-    text = f"{name}: {entry.get('title', 'a trace')}"
-    if entry["synthetic"]:
-        text += ". Synthetic: no finding from it says anything about a real cluster"
-    if entry.get("licence"):
-        text += f". Licence of the data: {entry['licence']}"
-    return f"<li>{escape(text)}.</li>"

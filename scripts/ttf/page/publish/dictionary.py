@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from html import escape
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ttf.analyses.catalogue import load_analyses
@@ -62,23 +61,3 @@ def to_table(groups: Mapping[str, tuple[Table, ...]]) -> pl.DataFrame:
         for table in tables
         for name, column in table.columns.items() or [(None, None)]
     )
-
-
-def to_html_page(groups: Mapping[str, tuple[Table, ...]]) -> str:
-    """Return the dictionary as the body of a page of the site."""
-    text = f"<p>{escape(INTRODUCTION)}</p>\n"
-    for heading, tables in groups.items():
-        text += f"<h2>{escape(heading)}</h2>\n"
-        for table in tables:
-            text += (
-                f'<h3 id="table-{escape(table.name)}">{escape(table.path)}</h3>\n<p>{escape(table.description)}</p>\n'
-            )
-            cells = "".join(_html_row("td", row) for row in column_rows(table))
-            head = _html_row("th", ("Column", "Type", "Description"))
-            text += f'<div class="scroll"><table>\n{head}{cells}</table></div>\n' if cells else ""
-    return text
-
-
-def _html_row(tag: str, row: Iterable[str]) -> str:
-    cells = (f'<{tag} class="l">{escape(text)}</{tag}>' for text in row)
-    return f"<tr>{''.join(cells)}</tr>\n"

@@ -1,17 +1,14 @@
-"""The published files with their descriptions; charts also as PNG and PDF, for slides and papers."""
+"""The published files with their descriptions."""
 
 import hashlib
 import json
-import struct
-import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ttf.engine.contract import Column, Table
 from ttf.engine.storage.tables import read_without_renaming
 from ttf.engine.words import plural
-from ttf.page.publish.embedded_fonts import embed_fonts
 from ttf.page.publish.pseudonyms import escape_formulas
 
 MEDIA_TYPES = {
@@ -22,7 +19,6 @@ MEDIA_TYPES = {
     ".html": "text/html",
     ".json": "application/json",
     ".md": "text/markdown",
-    ".parquet": "application/vnd.apache.parquet",
     ".pdf": "application/pdf",
     ".png": "image/png",
     ".py": "text/x-python",
@@ -30,11 +26,9 @@ MEDIA_TYPES = {
     ".sh": "application/x-sh",
     ".svg": "image/svg+xml",
     ".toml": "application/toml",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
     ".yaml": "application/yaml",
     ".yml": "application/yaml",
 }
-_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _DESCRIPTIONS = {
     "config.yaml": "The configuration of the study",
     "manifest.json": "The rule, script, parameters and inputs of each file, with SHA-256",
@@ -76,10 +70,8 @@ def published_path(path: Path, study_folder: Path) -> str:
 
 
 def read_published_content(source: Path, table: Table | None) -> bytes:
-    """Return the published bytes: charts carry their fonts, tables hold no text that spreadsheets evaluate."""
+    """Return the published bytes: tables hold no text that spreadsheets evaluate."""
     content = source.read_bytes()
-    if source.suffix == ".svg":
-        return embed_fonts(content.decode()).encode()
     if table is None or source.suffix != ".csv":
         return content
     frame, table = read_without_renaming(source, table)
@@ -125,32 +117,3 @@ def describe_report_page(source: Path, path: str) -> PackedFile:
     """Return a page of the report, or its PDF, for publication."""
     description = "The report as a PDF" if source.suffix == ".pdf" else "A page of the report; it needs no network"
     return PackedFile(path, source.read_bytes(), source.stem, description)
-
-
-def render_png(svg: str) -> bytes:
-    """Render an SVG to PNG at twice its size; it must not load anything (see ttf.display.charts.saving)."""
-    import vl_convert
-
-    return recompress_png(vl_convert.svg_to_png(svg, scale=2))
-
-
-def recompress_png(png: bytes) -> bytes:
-    """Recompress a PNG to about a third of its bytes; the converter is fast and compresses little."""
-    # Level 9 takes four times as long as 7 and saves 4% of the size.
-    chunks = list(_iterate_png_chunks(png))
-    pixels = zlib.compress(zlib.decompress(b"".join(data for name, data in chunks if name == b"IDAT")), 7)
-    first = next(position for position, (name, _) in enumerate(chunks) if name == b"IDAT")
-    other_chunks = [chunk for chunk in chunks if chunk[0] != b"IDAT"]
-    chunks = [*other_chunks[:first], (b"IDAT", pixels), *other_chunks[first:]]
-    packed = (
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
-    )
-    return _PNG_SIGNATURE + b"".join(packed)
-
-
-def _iterate_png_chunks(png: bytes) -> Iterator[tuple[bytes, bytes]]:
-    offset = len(_PNG_SIGNATURE)
-    while offset < len(png):
-        (length,) = struct.unpack(">I", png[offset : offset + 4])
-        yield png[offset + 4 : offset + 8], png[offset + 8 : offset + 8 + length]
-        offset += length + 12

@@ -1,6 +1,5 @@
 """The site: the pages, every table and chart as a file, and an index. Any static file host can serve it."""
 
-import re
 from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import PurePosixPath
@@ -9,10 +8,6 @@ from urllib.parse import quote
 from ttf.engine.provenance import seal
 from ttf.page.publication_record import Publication
 from ttf.page.publish.files import PackedFile
-
-RUN_REPORT = "snakemake-report.html"
-# The link in workflow/report/workflow.rst; on the site, the page lies next to it.
-PAGE_OF_STUDY = re.compile(r"\.\./results/studies/[\w-]+/report/index\.html")
 
 _LABELS = {"source": "Source", "licence": "Licence", "citation": "Please cite"}
 
@@ -34,8 +29,6 @@ def make_readme(publication: Publication, study_folder: str = "") -> str:
         "|---|---|",
         *_readme_page_rows(f"{study_folder}report/" if study_folder else "", len(publication.traces)),
         *([] if study_folder else ["| `files.html` | every file here with its size and description |"]),
-        *([] if study_folder else ["| `tables.html` | every column of every table |"]),
-        *([] if study_folder else ["| `search.html` | a search over all pages |"]),
         "| `<trace>/tables/*.csv` | estimates with n and intervals; units in the column names (`_s`: seconds) |",
         f"| `<trace>/figures/` | charts: Vega-Lite with the rows drawn, SVG, {'' if study_folder else 'PNG, '}PDF |",
         "| `<trace>/metrics.json` | every number of the report's text: value, unit, n, source |",

@@ -17,13 +17,10 @@ from ttf.engine.errors import StudyError
 from ttf.engine.extras import require_extra
 from ttf.page.brief.mini_charts import draw_mini
 from ttf.page.publication_record import Publication
+from ttf.page.render.pictures import set_font
 from ttf.page.report.trace_page import TracePage, environment
 
 _TOKEN = re.compile(r"var\(--([\w-]+)\)")
-_FONT_FAMILY = re.compile(r'font-family="[^"]*"')
-_FONT_SIZE = re.compile(r'font-size="([\d.]+)px"')
-# The font of the PDF is narrower than that of the charts, so chart texts are enlarged.
-_FONT, _FONT_SCALE = "Libertinus Serif", 1.08
 _CLOSING = (
     "The web page of this report has the details of each section, the methods and all numbers; metrics.json lists "
     "every number with its unit, n and source table."
@@ -67,7 +64,7 @@ def _build_source(page: TracePage, publication: Publication, templates: Path, wo
     jinja.filters |= {
         "t": lambda text: words.typst_string(record_and_spell(phrases.strip_markup(str(text)))),
         "strings": lambda texts: words.typst_strings([record_and_spell(text) for text in texts]),
-        "draw": lambda chart: words.typst_string(_set_font(_resolve_colours(record_and_spell(draw_mini(chart))))),
+        "draw": lambda chart: words.typst_string(set_font(_resolve_colours(record_and_spell(draw_mini(chart))))),
     }
     frame, brief = page.frame, page.brief
     quality = Fact("Data quality", brief.grade, (brief.grade_reasons or ("no reservations",))[0])
@@ -105,11 +102,5 @@ def _write_charts(page: TracePage, names: Iterable[str], work: Path) -> Iterable
     """Write the charts that are not empty into `work`; yield (file, alternative text) of each."""
     for name in filter(page.blocks.has_chart, names):
         svg = static_picture(page.trace.folder / "figures" / f"{name}.svg")
-        (work / f"{name}.svg").write_text(_set_font(svg), encoding="utf-8")
+        (work / f"{name}.svg").write_text(set_font(svg), encoding="utf-8")
         yield f"{name}.svg", page.blocks.figures[name]["alt"]
-
-
-def _set_font(svg: str) -> str:
-    """Set the texts of a drawing in the font of the PDF, so that the bytes do not depend on installed fonts."""
-    svg = _FONT_FAMILY.sub(f'font-family="{_FONT}"', svg)
-    return _FONT_SIZE.sub(lambda match: f'font-size="{float(match[1]) * _FONT_SCALE:.4g}px"', svg)

@@ -43,7 +43,8 @@ def _describe_job(job: Any, rule: str, root: Path, inputs: set[str], code_files:
     code = parameters.pop("code", None)
     return {
         "rule": rule,
-        "wildcards": dict(job.wildcards_dict),
+        # Without the empty edition, which is the study's own.
+        "wildcards": {name: value for name, value in job.wildcards_dict.items() if value},
         "script": os.path.relpath(Path(str(job.rule.basedir)) / job.rule.script, root) if job.rule.script else None,
         "parameters": parameters,
         "inputs": sorted(map(resolve_link, inputs)),

@@ -147,7 +147,7 @@ class Progress(LogHandlerBase):
 
 
 def describe_job(rule: str, wildcards: Iterable[tuple[str, str]] | dict[str, str]) -> str:
-    subject = " ".join(dict(wildcards).values())
+    subject = " ".join(filter(None, dict(wildcards).values()))
     return f"{subject}: {rule}" if subject else rule
 
 
