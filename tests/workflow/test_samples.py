@@ -13,6 +13,7 @@ from samples.pack import EMBEDDED
 from samples.sacct import sample, sample_logs
 from study_runs import SLURM, copy_study
 from ttf.analyses.causes.judge_node_errors import ERROR_ATTRIBUTIONS, ERROR_CODES, ERROR_LEAD_TIMES, ERROR_SUMMARY
+from ttf.analyses.large_runs.measure_training_runs import TRAINING_INTERRUPTIONS, TRAINING_RUNS
 from ttf.engine.storage.tables import read_table
 from ttf.page.report_contracts import COMPARISON
 
@@ -67,6 +68,16 @@ def test_ratios_and_mttf_of_a_trace_have_the_same_clusters_and_weeks(results):
             if f"{group}.cluster_by" in numbers
         }
         assert len(clusters) == 1, (trace, clusters)
+
+
+def test_an_interruption_loses_time_on_all_gpus_of_its_run(results):
+    tables = results / "sample_slurm/tables"
+    interruptions = read_table(tables / "training_interruptions.csv", TRAINING_INTERRUPTIONS)
+    gpus = read_table(tables / "training_runs.csv", TRAINING_RUNS).select("run", "gpus")
+    rows = interruptions.join(gpus, on="run").to_dicts()
+    assert rows and all(row["lost_s"] > 0 for row in rows)
+    for row in rows:
+        assert row["lost_gpu_hours"] == pytest.approx(row["lost_s"] * row["gpus"] / 3600)
 
 
 def test_the_log_of_the_slurm_sample_shows_its_true_causes(results):

@@ -52,7 +52,8 @@ def test_a_second_study_makes_nothing_again_that_the_first_has_made(study):
         process = study.snakemake("--dry-run", **config)
     job_table = (process.stdout + process.stderr).split("Job stats:")[1]
     counts = dict(re.findall(r"^(write_page_source|render_page) +(\d)$", job_table, re.MULTILINE))
-    assert counts == {"write_page_source": "1", "render_page": "2"}, "the page of the trace, and the comparison"
+    # A finding on the trace may change the scorecard, which all pages read.
+    assert counts == {"write_page_source": "2", "render_page": "3"}
     assert study.ttf("explain", "results/mine/tables/mttf.csv").stderr == "study both\n"
 
 

@@ -80,7 +80,8 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         names = [f"{unit_labels[unit]} {window_labels[window]}" for window, unit in pairs]
         labelled = outcomes.with_columns(part=pl.Series(names))
         shown["outcomes-window"] = PageTable(labelled, _OUTCOMES, attempts.OUTCOMES_WINDOW, "part")
-    causes = pl.col("cause").is_in(trace.table("restarts")["cause"].unique(maintain_order=True).head(MOST_CAUSES + 1))
+    named_causes = trace.table("restarts")["cause"].unique(maintain_order=True).head(MOST_CAUSES + 1)
+    causes = pl.col("cause").is_in(named_causes.implode())
     # By cause, the whole of the node and of the job.
     is_shown = (pl.col("cause") == ALL) | pl.col("phase").is_in(["outage to repair", "end to start"])
     restarts = trace.table("restarts").filter(causes & is_shown)
