@@ -42,7 +42,7 @@ def test_the_numbers_are_those_of_the_traces_of_the_study(folder):
     results = read_results(folder / "results", "two")
     assert results.paths == dict(zip(("a", "b"), FILES, strict=True))
     assert results.metrics["b"].keys() == {"data.jobs", "of.b"}
-    assert results.configuration == {"study": ["a", "b"]}
+    assert results.configuration["study"] == ["a", "b"]
 
 
 def test_withheld_numbers_have_their_reason(folder, monkeypatch):
