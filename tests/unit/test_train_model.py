@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from made_risk import FEATURES, FIRST_S, WEEK_S, coin, shuffle_failures, with_users
 from ttf.analyses.risk.train_model import LINEAGE
+from ttf.analyses.risk.train_model.cache import Cache
 from ttf.analyses.risk.train_model.checks import Summary, code_features, largest_drift
 from ttf.analyses.risk.train_model.gate import INCONCLUSIVE, PROMOTED, WORSE, compute_tolerance, decide
 from ttf.analyses.risk.train_model.lineage import (
@@ -15,6 +16,7 @@ from ttf.analyses.risk.train_model.lineage import (
     PENDING,
     SCHEMA,
     settled_jobs,
+    train_after,
     train_lineage,
     warm_prior,
 )
@@ -22,7 +24,7 @@ from ttf.analyses.risk.train_model.training_windows import split_windows
 from ttf.analyses.shared.risk import LOGISTIC
 from ttf.analyses.shared.risk.encoder import Encoder
 from ttf.analyses.shared.risk.features import Data, parse_features
-from ttf.analyses.shared.risk.model import Model
+from ttf.analyses.shared.risk.model import TOO_FEW, Model
 from ttf.engine.storage.tables import write_folder
 from ttf.records.jobs import OUTCOMES
 from ttf.stats.predictions import Estimate
@@ -233,6 +235,20 @@ def test_a_window_of_few_jobs_waits_for_the_next():
     # The jobs of the second week train the model of the third.
     table_of_two, _ = build_lineage(pl.concat([first, third]))
     assert table_of_two["n"][1] + 100 <= table["n"][2] <= table_of_two["n"][1] + 150
+
+
+def test_a_model_needs_200_ended_jobs_that_its_parent_had_not_used():
+    data = load_data(with_users(3_000, 1, 2))
+    ended, (window,) = np.flatnonzero(data.jobs.ended), split_windows(data.jobs, {}, [])
+
+    def train(count, parent=None):
+        """Train on the first `count` of the jobs that ended."""
+        return train_after(data, window, np.isin(np.arange(len(data.jobs)), ended[:count]), parent, Cache(data))
+
+    parent = train(1_000)
+    assert train(1_199, parent) == TOO_FEW
+    # The fifth that recalibrated the parent trains too, and a fifth of all these recalibrates.
+    assert train(1_200, parent).model.n == (200 + 200) * 4 // 5
 
 
 @pytest.mark.parametrize("outcome", ["success", "failure"])
