@@ -56,6 +56,7 @@ def test_lost_work_by_hand():
         (3, 4, 2, 4.0, 1, 1, 0.0, 0.0),
         (5, 8, 2, 16.5, 2, 0, 16.5, 4.5),
     ]
+    assert table.select("infra_failures", "infra_without_time").rows() == [(1, 0), (1, 0), (1, 1), (2, 0)]
     assert table["failed_gpu_hours_share"].to_list() == [0, 0.5 / 21, 0, 16.5 / 21]
     assert table["infra_basis"].unique().to_list() == ["proxy"]
     assert table["second_order_gpu_hours"].null_count() == table["preemptions"].null_count() == 4

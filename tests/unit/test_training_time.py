@@ -121,6 +121,22 @@ def test_a_larger_batch_is_not_slower(account):
     assert run.attempts[0].expected_us == 792_000_000
 
 
+@pytest.mark.parametrize(
+    ("line", "time", "kept_steps"),
+    [
+        ("[{stamp}] iteration {n}/ 50 | elapsed time per iteration (s): 1.0 |", {"productive": 49}, 50),
+        ("{n}%|#| {n}/50 [00:{n:02}<00:09, 1.00it/s]", {"productive": 50}, 50),
+        ("iteration {n}/ 50 | elapsed time per iteration (s): 1.0 |", {"productive": 45}, 45),
+    ],
+    ids=["a clock", "a total", "means alone"],
+)
+def test_steps_without_a_line_took_their_time_where_it_is_known(account, line, time, kept_steps):
+    """A step takes a second; steps 31 to 35 of 50 have no line."""
+    (run,) = account(run=[line.format(n=n, stamp=stamp(n)) for n in range(1, 51) if not 30 < n <= 35])
+    assert seconds(run) == time
+    assert run.attempts[0].kept_steps == kept_steps
+
+
 def test_blocks_change_nothing(account, monkeypatch):
     lines, _ = launch_megatron(0, 0, 200)
     lines += [*(step(10_000 + n, n) for n in range(1, 101)), titan(10_200, "Training completed")]
