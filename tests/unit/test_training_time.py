@@ -9,7 +9,10 @@ from format_tables import raw_schemas, scan_tables
 from study_runs import ROOT
 from ttf.analyses.large_runs.measure_training_runs import TRAINING_SUMMARY
 from ttf.analyses.large_runs.measure_training_runs.compute import (
+    divide_sums,
     jackknife_ratio,
+    list_cycles,
+    list_interruptions,
     name_restart,
     summarise_runs,
 )
@@ -156,6 +159,8 @@ def test_the_next_attempt_tells_what_was_lost(account):
     assert seconds(run)["restore"] == 2
     assert run.attempts[0].attempt.error[1:] == ("Watchdog caught collective operation timeout", 6_000_000)
     assert run.attempts[0].lost_steps == 17
+    run.attempts[0].attempt.gpus = 720
+    assert list_interruptions("run", run)[0]["lost_gpu_hours"] == pytest.approx(3.4)
 
 
 def launch_megatron(second, first, last):
@@ -357,6 +362,14 @@ def test_intervals_by_run_and_by_cycle(account):
     row = summarise(account(run=write_launches(launches[:5])))
     assert "checkpoint_write_s_ci_low_clustered" not in row
     assert "no interval" in row["reason"]
+
+
+def test_without_time_at_work_no_interval_is_best():
+    """By the clock of its job, which failed within a second, the whole log lies before the start."""
+    record = {"state": "FAILED", "start": 10, "end": 10, "cause": None}
+    run = account_run([Attempt(10, end_us=10, marks=[(0, 4, "checkpoint")], record=record)])
+    row = divide_sums(pl.DataFrame(list_cycles("run", run)))
+    assert row["checkpoint_write_s"] > 0 and "optimal_interval_s" not in row
 
 
 def test_kinds_of_restarts():
