@@ -249,6 +249,12 @@ def test_logs_of_one_run_and_of_several_ranks(account):
     assert len(account(rank_0=first, rank_1=[*first, step(31, 31)])) == 1
 
 
+def test_a_job_submitted_during_the_one_before_is_queued_from_its_end():
+    first = Attempt(0, end_us=30, record={"state": "FAILED", "end": 30})
+    (run,) = name_runs({"train_1": [first], "train_2": [Attempt(40, end_us=70, queued_us=40)]}).values()
+    assert account_run(run).time_us == dict.fromkeys(CLASSES, 0) | {"queued": 10, "start_up": 60}
+
+
 def test_a_table_of_steps(account):
     rows = ["_step,_timestamp,loss", *(f"{n},{START + 2 * n}.5,2.1" for n in range(1, 31)), "x,y,z"]
     assert is_training_log("\n".join(rows).encode())
