@@ -123,8 +123,10 @@ def test_only_repairs_observed_long_enough_count(tmp_path):
 
 @pytest.mark.parametrize("planned", [True, False])
 def test_blank_results_have_a_reason(tmp_path, planned):
-    outages, *_ = make_outages({"a": [(5, 9)]}, 100)
+    outages, *_ = make_outages({"a": [(5, 9)]}, 100, rack=pl.lit("r"))
     tables = bursts_of(tmp_path, outages.with_columns(planned=pl.lit(planned)), None, 2)
     assert tables["again_after_repair"]["reason"].to_list() == [NOT_WATCHED] * 3
     assert (tables["bursts"]["reason"] == NO_OUTAGE).all() == planned
+    rack_reason = NO_OUTAGE if planned else "one rack only: that is the fleet"
+    assert set(tables["bursts"].filter(location="rack")["reason"]) == {rack_reason}
     render_analysis("find_bursts", tables)

@@ -315,7 +315,7 @@ def study(folder):
         group_by=pl.lit("user"),
     )
     event = np.where(infra & ~is_running, "infra_failure", None)
-    gpus = np.where(large, 16, 0).tolist()
+    gpus = np.where(large, 16, 8).tolist()
     rows = zip(start, np.minimum(run, 35 - start), event, gpus, user.tolist(), strict=True)
     durations = durations_of(list(rows)).with_columns(basis=pl.lit("state"))
     jobs.collect().write_parquet(folder / "jobs.parquet")
@@ -343,4 +343,8 @@ def test_exactly_the_changed_measures_are_found(tmp_path):
     # The trace names no node and no planned run.
     expected |= dict.fromkeys(("scheduled_ettr", "suspect_nodes"), TOO_FEW)
     assert verdicts == expected
+    # The rate covers runs on more than one node.
+    runs = pl.read_parquet(tmp_path / "durations_infra.parquet").filter(pl.col("gpu_count") > 8)
+    n_after = (runs["start_s"] + runs["duration_s"] > MONDAY + 4 * WEEK).sum()
+    assert tables["changes"].filter(measure="infra_rate")["n_after"].item() == n_after
     assert tables["new_failure_words"]["word"].to_list() == ["99:0"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from made_runs import make_trace
 from plan_inputs import DAY, HABITS, RATE, SIZES, TOO_LARGE, make_rate, make_rate_table, target_numbers
 from polars.testing import assert_frame_equal
+from scipy import stats
 from shipped_claims import CLAIMS
 from ttf.analyses.large_runs.measure_ettr import ETTR_MEASURED, ETTR_MEASURED_TARGET
 from ttf.analyses.large_runs.measure_ettr.compute import job_runs, measured_table, target_runs
@@ -441,10 +442,10 @@ LONG_RUNS = Habits(3600, 0, 300, 0, 20 * 3600)
 def test_measured_ettr_of_simulated_runs_matches_the_expected_ettr():
     # Measuring simulated runs returns the expected ratio, up to the arithmetic that counts half an interval per loss.
     rate = 6.5e-3 * 4
-    row = measured_table(simulate_job_runs(rate, LONG_RUNS), make_rate(rate, rate, rate, 8), LONG_RUNS).row(
-        0, named=True
-    )
+    runs = simulate_job_runs(rate, LONG_RUNS)
+    row = measured_table(runs, make_rate(rate, rate, rate, 8), LONG_RUNS).row(0, named=True)
     assert row["runs"] == 400
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(stats.ttest_1samp(runs["ettr"], 0).confidence_interval())
     assert row["ettr_mean"] == pytest.approx(row["expected_ettr"], abs=0.01)
     assert math.isclose(row["interruptions"] / 400, 64 * rate / DAY * 20 * 3600, rel_tol=0.15)
 

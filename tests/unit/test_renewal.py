@@ -148,6 +148,8 @@ def test_causes_at_their_depths():
     ]
     assert table.group_by("depth", maintain_order=True).agg(pl.col("share").sum())["share"].to_list() == [1, 1, 1, 1]
     assert causes(outages.clear(), records.clear()).height == 0
+    brief = causes(*make_outages({"a": [(10, 10)]}, 100)[:2]).row(0, named=True)
+    assert (brief["downtime_share"], brief["repair_mean_s"], brief["reason"]) == (None, 0, "no record lasts")
 
 
 SIMULATED = runpy.run_path(str(Path(__file__).parents[2] / "tools/docs" / "coverage_outages.py"))

@@ -181,7 +181,8 @@ def test_observed_times_are_kaplan_and_meiers_with_an_exponential_rest():
     distribution = fit_distribution(np.minimum(times, limit), times <= limit, DAY)
     for share in (0.2, 0.5, 0.9, 0.99):
         assert np.quantile(distribution.values, share) == pytest.approx(-DAY * np.log(1 - share), rel=0.08)
-    assert fit_distribution(np.array([5.0]), np.array([True]), 7.0) == Exponential(7.0)
+    few, enough = (fit_distribution(np.arange(1, 12), np.arange(11) < n_ended, 7.0) for n_ended in (9, 10))
+    assert few == Exponential(7.0) and isinstance(enough, Empirical)
 
 
 def test_batches_add_up(monkeypatch):

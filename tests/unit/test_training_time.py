@@ -9,7 +9,10 @@ from format_tables import raw_schemas, scan_tables
 from study_runs import ROOT
 from ttf.analyses.large_runs.measure_training_runs import TRAINING_SUMMARY
 from ttf.analyses.large_runs.measure_training_runs.compute import (
+    divide_sums,
     jackknife_ratio,
+    list_cycles,
+    list_interruptions,
     name_restart,
     summarise_runs,
 )
@@ -172,6 +175,8 @@ def test_the_next_attempt_tells_what_was_lost(account):
     assert seconds(run)["restore"] == 2
     assert run.attempts[0].attempt.error[1:] == ("Watchdog caught collective operation timeout", 6_000_000)
     assert run.attempts[0].lost_steps == 17
+    run.attempts[0].attempt.gpus = 720
+    assert list_interruptions("run", run)[0]["lost_gpu_hours"] == pytest.approx(3.4)
 
 
 def launch_megatron(second, first, last):
@@ -258,6 +263,12 @@ def test_logs_of_one_run_and_of_several_ranks(account):
     (run,) = account(train_101=first, train_102=second)
     assert [time.lost_steps for time in run.attempts] == [10, 0]
     assert len(account(rank_0=first, rank_1=[*first, step(31, 31)])) == 1
+
+
+def test_a_job_submitted_during_the_one_before_is_queued_from_its_end():
+    first = Attempt(0, end_us=30, record={"state": "FAILED", "end": 30})
+    (run,) = name_runs({"train_1": [first], "train_2": [Attempt(40, end_us=70, queued_us=40)]}).values()
+    assert account_run(run).time_us == dict.fromkeys(CLASSES, 0) | {"queued": 10, "start_up": 60}
 
 
 def test_a_table_of_steps(account):
@@ -373,6 +384,14 @@ def test_intervals_by_run_and_by_cycle(account):
     row = summarise(account(run=write_launches(launches[:5])))
     assert "checkpoint_write_s_ci_low_clustered" not in row
     assert "no interval" in row["reason"]
+
+
+def test_without_time_at_work_no_interval_is_best():
+    """By the clock of its job, which failed within a second, the whole log lies before the start."""
+    record = {"state": "FAILED", "start": 10, "end": 10, "cause": None}
+    run = account_run([Attempt(10, end_us=10, marks=[(0, 4, "checkpoint")], record=record)])
+    row = divide_sums(pl.DataFrame(list_cycles("run", run)))
+    assert row["checkpoint_write_s"] > 0 and "optimal_interval_s" not in row
 
 
 def test_kinds_of_restarts():

@@ -355,6 +355,9 @@ def find_runs(attempts: Sequence[Attempt]) -> list[list[Attempt]]:
         if before is None or attempt.start_us < before.end_us or (before.ends_well and repeats):
             runs.append([])
             last_step = None
+        else:
+            # A job may be submitted while the attempt before it runs.
+            attempt.queued_us = min(attempt.queued_us, attempt.start_us - before.end_us)
         runs[-1].append(attempt)
         last_step = attempt.steps[-1] if attempt.steps else last_step
     return runs
