@@ -18,6 +18,7 @@ from ttf.analyses.large_runs.measure_ettr.compute import job_runs, measured_tabl
 from ttf.analyses.large_runs.plan_ettr.compute import ONE_WAIT, assumptions, mitigation_table, plan_tables, queue_of
 from ttf.display.metrics import Metrics
 from ttf.engine.errors import StudyError
+from ttf.engine.size_unit import GPU, NODE
 from ttf.page.replication.scorecard import compute_printed_ettr
 from ttf.records.clusters import add_levels
 from ttf.records.infra import infra_durations
@@ -254,6 +255,12 @@ def run_metrics(rate: NodeRate, habits: Habits, mttf_by_gpus: pl.DataFrame | Non
         "mttf_by_gpus": no_sizes if mttf_by_gpus is None else mttf_by_gpus,
     }
     return target_numbers(tables)
+
+
+@pytest.mark.parametrize(("size_unit", "gpus"), [(GPU, [RATE.node_gpus]), (NODE, [])])
+def test_gpus_of_a_node_are_assumed_only_where_sizes_are_in_gpus(size_unit, gpus):
+    rows = assumptions(make_rate_table(RATE), HABITS[0], {"value": 0, "source": "x"}, 64, size_unit)
+    assert rows.filter(assumption="GPUs of a node")["amount"].to_list() == gpus
 
 
 def test_a_run_that_cannot_be_estimated_has_a_reason_instead_of_numbers():

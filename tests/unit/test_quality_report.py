@@ -29,6 +29,7 @@ def numbers(anomalies=(), drift=None):
     statistics = frame(
         STATISTICS.schema,
         {"table": "pods", "stored_as": "name", "rows": 5, "blank": 0},
+        {"table": "pods", "stored_as": "state", "rows": 5, "blank": 4},
         {"table": "pods", "stored_as": "gpu_type", "rows": 5, "blank": 5},
         {"table": "pods", "stored_as": None, "rows": 5},
     )
@@ -46,6 +47,7 @@ def test_numbers_of_anomalies():
     metrics = numbers([anomaly(3, "allow the word X for y"), anomaly(9, "none: correct it")])
     assert metrics["quality.rows_suggested"]["value"] == 3
     assert metrics["quality.worst.rows"]["value"] == 9
+    assert metrics["quality.columns_blank"]["value"] == 1
 
 
 @pytest.mark.parametrize("p", [0.001, 0.5, None])

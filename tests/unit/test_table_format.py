@@ -902,6 +902,14 @@ def test_any_content_of_an_entry_is_explained_without_a_traceback(entry, key, pa
             assert all(line.startswith("my.yaml: registry.mine") for line in str(error).split("\n"))
 
 
+def test_memory_in_any_unit_has_one_limit(convert):
+    """A billion MiB are 2**20 GB."""
+    entry = edit(mapping={"memory": {"column": "m", "unit": "GB"}})
+    text = join("j1,COMPLETED,1,2,3,1048576", "j2,COMPLETED,1,2,3,1048577", header=f"{HEADER},m")
+    jobs, account, _ = convert(entry, text)
+    assert jobs["mem_mib"].to_list() == [10**9] and account == (2, 1, 1)
+
+
 def test_the_peak_memory_is_an_extra_in_mib(convert):
     entry = edit(mapping={"memory_peak": {"column": "rss", "unit": "GiB"}, "reason": "why"})
     text = join("j1,COMPLETED,1,2,3,2.5,", "j2,FAILED,1,2,3,,why", header=f"{HEADER},rss,why")
