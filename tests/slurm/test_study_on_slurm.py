@@ -97,9 +97,9 @@ def test_a_workflow_that_uses_the_study_as_a_module(slurm, finished_study, tmp_p
 
 
 def test_parts_survive_a_drained_node_a_cancelled_job_and_a_restarted_controller(slurm, checkout, tmp_path):
-    config, products = write_parts(checkout), ("--", "results/mine/jobs.parquet", "results/mine/tables/outcomes.csv")
+    config = write_parts(checkout)
     last_id = slurm.last_job()
-    with start(checkout, *products, **config) as run:
+    with start(checkout, **config) as run:
         wait_until(lambda: len(slurm.jobs("RUNNING", last_id)) > 1 or run.poll() is not None)
         slurm("scontrol", "update", "nodename=n1", "state=drain", "reason=test")
         running = slurm.jobs("RUNNING", last_id)
@@ -118,7 +118,7 @@ def test_parts_survive_a_drained_node_a_cancelled_job_and_a_restarted_controller
     assert slurm.states(last_id).count("CANCELLED") == 1
 
     local = check_out(tmp_path / "local")
-    local.snakemake(*products, one_process=True, **write_parts(local))
+    local.snakemake(one_process=True, **write_parts(local))
     assert checkout.hashes() == local.hashes()
 
 
