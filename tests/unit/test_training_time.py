@@ -277,6 +277,10 @@ def test_a_table_of_steps(account):
     (run,) = account(run=rows)
     assert seconds(run) == {"productive": 58}
     assert account.lines["not_read"] == 1
+    # A quoted cell may hold commas and quotes.
+    rows = ["note,_step,_timestamp", *(f'"a ""b"", {n - 1}",{n},{START + 2 * n}.5' for n in range(1, 31))]
+    (run,) = account(run=rows)
+    assert seconds(run) == {"productive": 58} and run.attempts[0].attempt.steps[-1] == 30
 
 
 def test_any_bytes_are_accounted_for(account):

@@ -243,7 +243,7 @@ def number_lines(block: Block) -> pl.DataFrame:
 
 def make_table_profiles(names: list[str]) -> Profiles:
     """Return the profile of a CSV file of steps with these columns. A time is in seconds since 1970, or ISO 8601."""
-    cells = ['(?:"[^"]*"|[^,]*)'] * len(names)
+    cells = ['(?:"(?:[^"]|"")*"|[^",][^,]*)?'] * len(names)
     for columns, cell in _TABLE_CELLS.items():
         if name := next((name for name in columns if name in names), None):
             cells[names.index(name)] = f'"?{cell}"?'
