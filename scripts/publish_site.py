@@ -17,10 +17,8 @@ def main(snakemake) -> str:
         PackedFile,
         describe_file,
         describe_report_page,
-        find_contract,
         published_path,
         read_chart_texts,
-        read_published_content,
     )
     from ttf.page.render.pictures import render_pdf, render_png
     from ttf.page.render.render import render
@@ -34,21 +32,20 @@ def main(snakemake) -> str:
     tables = {table.path: table for table in load_all_contracts(tuple(params.folders)).values()}
     charts = read_chart_texts(Path(index) for index in files.indexes)
     record = describe(Path(files.citation).read_text(encoding="utf-8"), params.settings, params.traces)
-    readme = site.make_readme(record)
-    listed = [PackedFile("README.md", readme.encode(), "README", "What is here, and what it may be used for")]
-    for path in map(Path, files.papers):
-        listed.append(describe_report_page(path, path.name))
-        shutil.copyfile(path, folder / path.name)
+    readme = site.make_readme(record).encode()
+    listed = [PackedFile("README.md", readme, "README", "What is here, and what it may be used for")]
+    listed += [describe_report_page(path, path.name) for path in map(Path, files.papers)]
     for path in map(Path, files.products):
-        relative_path = published_path(path, folder.parent)
-        listed.append(describe_file(path, relative_path, charts, tables))
-        target = folder / relative_path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(read_published_content(path, find_contract(relative_path, tables)))
+        listed.append(describe_file(path, published_path(path, folder.parent), charts, tables))
         if path.suffix == ".svg":
-            picture = static_picture(path)
+            picture, target = static_picture(path), folder / listed[-1].path
+            target.parent.mkdir(parents=True, exist_ok=True)
             target.with_suffix(".png").write_bytes(render_png(picture))
             target.with_suffix(".pdf").write_bytes(render_pdf(picture))
+    for file in listed:
+        target = folder / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.content)
     reports = {Path(path).stem: Path(path).read_text(encoding="utf-8") for path in files.reports}
     index = site.file_index(listed, record)
     texts = pages.sources(reports, params.pages, record, index, macros(Path(files.blocks).parent))
@@ -59,7 +56,6 @@ def main(snakemake) -> str:
             source = Path(work, f"{name}.qmd")
             source.write_text(text, encoding="utf-8")
             renderer = render(source, folder / f"{name}.html")
-    (folder / "README.md").write_text(readme, encoding="utf-8")
     (folder / ".nojekyll").touch()  # makes GitHub Pages serve the files unchanged
     (folder / ".snakemake_timestamp").touch()  # Snakemake would add it to the files of the list
     seal.write_list(folder)
