@@ -275,6 +275,18 @@ def pair_near_events(
     return pairs.filter(offset_s.is_between(-before_s, after_s)).with_columns(apart_s=offset_s.abs())
 
 
+def find_first_outages(
+    ends: pl.DataFrame, outages: pl.DataFrame, before_s: int = BEFORE_S, after_s: int = AFTER_S
+) -> pl.DataFrame:
+    """Return, by run, the first outage of its failed node that begins near its end.
+
+    ends: run, end_s, failed_node. outages: node, time_s (its start), and the columns to return beside run and time_s.
+    """
+    runs = ends.drop_nulls("failed_node").select("run", "end_s", node_list=pl.concat_list("failed_node"))
+    pairs = pair_near_events(runs, outages.drop_nulls("node"), before_s, after_s)
+    return pairs.sort("run", "time_s", "place").unique("run", keep="first").drop("end_s", "node", "place", "apart_s")
+
+
 def _make_job_runs(jobs: Frame) -> Frame:
     """Return jobs as runs, with attempt, attempt_id, state, and optional exit_code, reason, node_list."""
     started = jobs.with_row_index("attempt_id").filter(pl.col("outcome") != "waiting")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import polars as pl
 
 from ttf.raw.training_logs.line_clocks import SECOND_US
-from ttf.records.infra import pair_near_events
+from ttf.records.infra import find_first_outages
 from ttf.records.jobs import DataType, add_blank_columns
 from ttf.records.training_runs import Attempt
 
@@ -109,10 +109,9 @@ def list_records(
     )
     if outages is None:
         return rows.with_columns(node_event=pl.lit(None)).to_dicts()
-    failed = rows.drop_nulls("failed_node").select(run="row", end_s="end_s", node_list=pl.concat_list("failed_node"))
-    near = pair_near_events(failed, outages.drop_nulls("node").select("node", "cause", time_s="start_s"))
-    first = near.sort("run", "time_s", "cause").unique("run", keep="first").select(row="run", node_event="cause")
-    return rows.join(first, on="row", how="left", maintain_order="left").to_dicts()
+    ends = rows.select("end_s", "failed_node", run="row")
+    first = find_first_outages(ends, outages.select("node", time_s="start_s", node_event="cause")).drop("time_s")
+    return rows.join(first, left_on="row", right_on="run", how="left", maintain_order="left").to_dicts()
 
 
 def _contains(record: Mapping, attempt: Attempt) -> bool:

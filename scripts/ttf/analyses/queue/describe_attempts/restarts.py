@@ -8,7 +8,7 @@ import polars as pl
 from ttf.analyses.queue.describe_attempts import RESTARTS, RETRY_SUCCESS
 from ttf.analyses.queue.describe_attempts.delays import ALL
 from ttf.records.clusters import CLUSTER_COLUMNS
-from ttf.records.infra import BEFORE_S, PROXY, pair_near_events
+from ttf.records.infra import PROXY, find_first_outages
 from ttf.records.inputs import Inputs
 from ttf.records.jobs import add_blank_columns
 from ttf.records.record_contracts import OUTAGES
@@ -77,10 +77,9 @@ def list_phases(rows: pl.DataFrame, outages: pl.DataFrame) -> dict[str, pl.DataF
     end of the attempt to LATEST_S after it.
     """
     rows = rows.with_row_index("run")
-    failed = rows.drop_nulls("failed_node").select("run", "end_s", node_list=pl.concat_list("failed_node"))
-    starts = outages.drop_nulls("node").select("node", "seen_until_s", time_s="start_s", repair_s="end_s")
-    pairs = pair_near_events(failed, starts, BEFORE_S, LATEST_S).sort("run", "time_s").drop("end_s")
-    rows = rows.join(pairs.unique("run", keep="first"), on="run", how="left", maintain_order="left")
+    starts = outages.select("node", "seen_until_s", time_s="start_s", repair_s="end_s")
+    first = find_first_outages(rows, starts, after_s=LATEST_S)
+    rows = rows.join(first, on="run", how="left", maintain_order="left")
     end, start = pl.col("end_s"), pl.col("next_start_s")
     down, eligible = (pl.col(name).clip(lower_bound=end) for name in ("time_s", "eligible_s"))
     # Phase -> its begin, its end, and until when it was seen to last.
