@@ -3,9 +3,11 @@
 import numpy as np
 import polars as pl
 import pytest
+from statsmodels.stats.proportion import proportion_confint, proportions_ztest
 from ttf.analyses.factors.correlate import FAILURE_SHARE
 from ttf.analyses.factors.correlate.compute import failure_share
 from ttf.stats.clustered import UNCLUSTERED
+from ttf.stats.differences import compare_shares
 from ttf.stats.shares import wilson_interval
 
 
@@ -16,6 +18,20 @@ def test_wilson_by_hand_at_zero_and_one():
     assert low[0] == 0 and high[0] == pytest.approx(z2 / (10 + z2))
     assert high[1] == 1 and low[1] == pytest.approx(1 - z2 / (10 + z2))
     assert np.isnan(low[2]) and np.isnan(high[2])
+
+
+def test_wilson_and_the_test_of_two_shares_are_those_of_statsmodels():
+    rng = np.random.default_rng(1)
+    trials = rng.integers(200, 100_000, 300)
+    successes = rng.integers(1, trials)
+    for limit, expected in zip(
+        wilson_interval(successes, trials), proportion_confint(successes, trials, method="wilson"), strict=True
+    ):
+        assert limit == pytest.approx(expected, rel=1e-14)
+    for n_before, n_after in trials.reshape(-1, 2).tolist():
+        before, after = rng.binomial([n_before, n_after], [0.3, 0.31]).tolist()
+        p_value = compare_shares(before, n_before, after, n_after)["p_value"]
+        assert p_value == pytest.approx(proportions_ztest([after, before], [n_after, n_before])[1], rel=1e-12)
 
 
 def jobs() -> pl.DataFrame:

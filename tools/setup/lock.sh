@@ -10,8 +10,6 @@ extras=(--extra pdf)
 "$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml -o locks/study.lock
 "$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml --extra test -c locks/study.lock -o locks/test.lock
 "$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml --extra cluster --extra cluster-test -c locks/test.lock -o locks/cluster.lock
-# The S3 library needs an older python-dateutil than statsmodels installs elsewhere.
-"$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml --extra kubernetes --extra kubernetes-test -o locks/kubernetes.lock \
-  -c <(grep -o '^[a-z0-9-]*==[^ ;\]*' locks/study.lock | grep -v '^python-dateutil==')
+"$uv" pip compile "${common[@]}" "${extras[@]}" pyproject.toml --extra kubernetes --extra kubernetes-test -c locks/study.lock -o locks/kubernetes.lock
 # What installs an environment and the package into it; what both have is of one version.
 printf 'uv==0.13.8\nhatchling==1.33.0\n' | "$uv" pip compile "${common[@]}" - -c locks/study.lock -o locks/tools.lock

@@ -59,10 +59,9 @@ def compare_shares(hits_before: int, n_before: int, hits_after: int, n_after: in
         return row | {"reason": ALL_EQUAL}
     if min(hits, n - hits) * min(n_before, n_after) < FEWEST_EXPECTED * n:
         return row | {"reason": TOO_RARE}
-    # statsmodels is imported here for the reason given in `wilson_interval`.
-    from statsmodels.stats.proportion import proportions_ztest
-
-    return row | _p_value_cells(float(proportions_ztest([hits_after, hits_before], [n_after, n_before])[1]))
+    pooled = hits / n
+    z = (after - before) / math.sqrt(pooled * (1 - pooled) * (1 / n_before + 1 / n_after))
+    return row | _p_value_cells(2 * float(ndtr(-abs(z))))
 
 
 def compare_distributions(before: np.ndarray, after: np.ndarray) -> tuple[dict, list[list[int]], float]:

@@ -5,7 +5,6 @@ its mean time to failure is 1 / (N r_f). `size_law` tests whether the data agree
 """
 
 import math
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ from ttf.analyses.scaling.measure_sizes import MTTF_BY_GPUS, NODE_FAILURE_RATE, 
 from ttf.records.durations import count_nodes
 from ttf.records.infra import EVENT, PROXY
 from ttf.records.jobs import Frame
+from ttf.stats.basics.newton import maximise
 from ttf.stats.basics.p_value import exact_p
 from ttf.stats.clustered import sum_by_cluster
 from ttf.stats.durations.mttf import NO_NODE_DAY, NO_NODES, SECONDS_A_DAY, garwood_interval
@@ -364,17 +364,18 @@ def poisson_line(failures: np.ndarray, nodes: np.ndarray, exposure_s: np.ndarray
 
     Arrays of equal length, one element per size: exposure above 0, some failures, at least two different nodes.
     """
-    # Imported here: see `ttf.stats.shares.wilson_interval`.
-    from statsmodels.genmod.families import Poisson
-    from statsmodels.genmod.generalized_linear_model import GLM
-
     design = np.column_stack([np.ones(nodes.size), np.log(nodes)])
-    model = GLM(failures, design, family=Poisson(), offset=np.log(exposure_s))
-    # With two sizes there are no residuals, and the model warns.
-    with warnings.catch_warnings(action="ignore"):
-        # Errors use the weights before the last step. Converging on the parameters keeps that step short.
-        fit = model.fit(tol=1e-12, tol_criterion="params")
-    return PoissonLine(float(fit.params[1]), float(fit.bse[1]), fit.fittedvalues, bool(fit.converged))
+
+    def likelihood(line: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        log_rate = design @ line
+        fitted = exposure_s * np.exp(log_rate)
+        level = float(failures @ log_rate - fitted.sum())
+        return level, design.T @ (failures - fitted), -(design.T * fitted) @ design, fitted
+
+    same_rate = np.array([np.log(failures.sum() / exposure_s.sum()), 0.0])
+    line, converged = maximise(likelihood, same_rate)
+    *_, curvature, fitted = likelihood(line)
+    return PoissonLine(float(line[1]), float(np.sqrt(np.linalg.inv(-curvature)[1, 1])), fitted, converged)
 
 
 def _slope_cells(slope: float, se: float, df: float, confidence: float) -> dict[str, float]:
