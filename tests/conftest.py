@@ -11,17 +11,13 @@ from pathlib import Path
 import common_code  # noqa: F401 (before what imports NumPy)
 import hypothesis
 import pytest
-from study_runs import ROOT, SHARED, SHARED_DATA, SLURM, SMALL, Checkout, check_out, copy_study, hide_quarto, make_once
-from ttf.study.running.start_cache import use_cache_folder
+from study_runs import SHARED, SHARED_DATA, SLURM, SMALL, Checkout, check_out, copy_study, hide_quarto, make_once
 
 # While modules are imported and tests listed nothing is garbage; to look for some takes a fifth of that time.
 gc.disable()
 
 # Render pages with Pandoc on every machine.
 hide_quarto()
-
-# All workers read the findings and other documents from one cache, as starts of the workflow do.
-use_cache_folder(ROOT / ".snakemake/ttf-memory")
 
 # The same examples every time, so that one commit has one verdict. New ones: HYPOTHESIS_PROFILE=explore make test
 hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None, max_examples=15)

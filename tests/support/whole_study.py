@@ -27,12 +27,10 @@ from ttf.study.configuration.config import DEFAULTS, dump
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.configuration.yaml_files import load_yaml
 from ttf.study.publication import find_publication_date
-from ttf.study.running.start_cache import use_cache_folder
 from ttf.study.study import Study
 
 # The checkout. `run_in_child` can set it to a copy.
 ROOT = Path(os.environ.get("TTF_CHECKOUT", Path(__file__).parents[2]))
-use_cache_folder(ROOT / ".snakemake/ttf-memory")
 
 
 class Named(dict):

@@ -9,7 +9,7 @@ from ttf.study.configuration import documents
 from ttf.study.configuration.claims import load_claims
 from ttf.study.configuration.messages import ConfigError
 from ttf.study.running import start_cache
-from ttf.study.running.start_cache import load_or_compute, use_cache_folder
+from ttf.study.running.start_cache import load_or_compute
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,8 +17,13 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.fixture
 def cache_folder(tmp_path, monkeypatch):
     monkeypatch.setattr(start_cache, "_folder", None)
-    use_cache_folder(tmp_path / "memory")
-    return tmp_path / "memory"
+    start_cache.use_cache_folder(tmp_path / "memory")
+    return start_cache._folder
+
+
+def test_the_folder_of_the_bytecode_is_used_if_it_is_writable(cache_folder, tmp_path):
+    start_cache.use_cache_folder(tmp_path / "other")
+    assert start_cache._folder == cache_folder
 
 
 def remember(*texts, result=("worked", "out")):
@@ -44,9 +49,9 @@ def test_a_damaged_file_is_recomputed_and_replaced(cache_folder, text):
 
 def test_an_unwritable_folder_is_no_error_and_leaves_no_partial_file(cache_folder, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
-    use_cache_folder(tmp_path / "file" / "below")
+    monkeypatch.setattr(start_cache, "_folder", tmp_path / "file" / "below")
     assert remember(b"text")[1] == 1
-    use_cache_folder(cache_folder)
+    monkeypatch.setattr(start_cache, "_folder", cache_folder)
 
     def full(path, *_, **__):
         path.write_bytes(b"half")
@@ -70,7 +75,7 @@ def test_processes_at_the_same_time(tmp_path):
 import sys; sys.path[:0] = [{str(ROOT / "scripts")!r}]
 from pathlib import Path
 from ttf.study.running import start_cache
-start_cache.use_cache_folder(Path({str(tmp_path)!r}))
+start_cache._folder = Path({str(tmp_path)!r})
 for number in [*range(50)] * 5:
     assert start_cache.load_or_compute(lambda: [number] * 99, b"%d" % number) == [number] * 99
 """

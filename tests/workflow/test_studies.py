@@ -319,7 +319,9 @@ def test_what_is_typed_reaches_the_program_as_it_is_and_no_shell(run_make, tmp_p
 
 
 def test_a_profile_is_a_folder_or_one_that_is_shipped(tmp_path):
-    assert find_profile("") == []
+    words = find_profile("")
+    assert words[:6] == ["--workflow-profile", "none", "--cores", "all", "--scheduler", "greedy"]
+    assert words[-3:] == ["--rerun-incomplete", "--quiet", "host"] and "--printshellcmds" not in words
     assert find_profile("slurm") == ["--workflow-profile", str(ROOT / "profiles/slurm")]
     assert find_profile(str(tmp_path)) == ["--workflow-profile", str(tmp_path)]
     with pytest.raises(ConfigError, match="nor a profile of that name: default, kubernetes, slurm"):

@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import re
@@ -51,8 +52,10 @@ def run(
             require_extra(extra)
         check_writable()
         use_writable_cache()
-        settings = [*resolve_arguments(study, config, trace, data, is_remote=bool(profile)), *find_profile(profile)]
+        settings = resolve_arguments(study, config, trace, data, is_remote=bool(profile))
         typed = _split_words(snakemake)
+        has_own_profile = any(word.startswith("--workflow-profile") for word in typed)
+        defaults = [] if has_own_profile else find_profile(profile)
         end = typed.index("--") if "--" in typed else len(typed)
         options = [*typed[:end], *(["--cores", cores] if cores else []), *(["--dry-run"] if is_dry else [])]
         targets = [*targets, *typed[end + 1 :]]
@@ -62,7 +65,7 @@ def run(
     check_typed_layers(settings)
     snakefile = ["--snakefile", str(CHECKOUT / "Snakefile")]
     # An option with several values would take a target that follows it.
-    arguments = [*snakefile, *options, *settings, *(["--", *targets] if targets else [])]
+    arguments = [*defaults, *snakefile, *options, *settings, *(["--", *targets] if targets else [])]
     if lock_folder(Path(".snakemake/ttf")):  # the previous run was killed
         unlock = [sys.executable, "-m", "snakemake", "--quiet", "all", "--unlock", *snakefile, *settings]
         subprocess.run(unlock, check=False, stderr=subprocess.DEVNULL)
@@ -71,7 +74,7 @@ def run(
 
     code = None
     try:
-        main(_add_plugins(arguments, is_local=not profile))
+        main([*choose_plugins(options, is_local=not profile), *arguments])
     except SystemExit as stop:
         code = stop.code
     except KeyboardInterrupt:
@@ -88,9 +91,19 @@ def _split_words(typed: str) -> list[str]:
 
 
 def find_profile(profile: str) -> list[str]:
-    """Return Snakemake's arguments for a profile: a folder, or the name of one that is shipped. Raises ConfigError."""
+    """Return Snakemake's arguments for a profile: a folder, or the name of one that is shipped. Raises ConfigError.
+
+    Without one, these are the settings of profiles/default: for a profile Snakemake would build its parser of arguments
+    again, a twentieth of a start.
+    """
     if not profile:
-        return []
+        settings = load_yaml(CHECKOUT / "profiles" / "default" / "profile.yaml")
+        options = [
+            [f"--{key}", *([] if value is True else map(str, value if isinstance(value, list) else [value]))]
+            for key, value in settings.items()
+            if value is not False
+        ]
+        return ["--workflow-profile", "none", *itertools.chain(*options)]
     folder = next((path for path in (Path(profile), CHECKOUT / "profiles" / profile) if path.is_dir()), None)
     if folder is None:
         # Without the profile, Snakemake would run the jobs on this machine.
@@ -221,9 +234,9 @@ def lock_folder(folder: Path) -> bool:
     return killed
 
 
-def _add_plugins(arguments: Sequence[str], is_local: bool) -> list[str]:
-    """Add the plugins that show progress and, for local jobs, fork the scripts; not in modes with own output."""
+def choose_plugins(options: Sequence[str], is_local: bool) -> list[str]:
+    """Name the plugins that show progress and, for local jobs, fork the scripts; not in modes with own output."""
     other_modes = ("-n", "--dry-run", "--dryrun", "--lint", "--quiet", "-q", "--report", "--summary", "--verbose")
-    if any(word.split("=")[0] in other_modes for word in arguments):
-        return [*arguments]
-    return ["--logger", "progress", *(["--executor", "forks"] if is_local else []), *arguments]
+    if any(word.split("=")[0] in other_modes for word in options):
+        return []
+    return ["--logger", "progress", *(["--executor", "forks"] if is_local else [])]

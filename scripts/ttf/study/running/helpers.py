@@ -30,18 +30,13 @@ def find_imported_files(
     of a package and the declaration that a format's code reads count too. Raises ModuleNotFoundError for a missing
     module, ImportError for a relative import.
     """
-    roots = (package, *analysis_folders)
-    files: set[Path] = set()
-    pending = [
-        *_list_imported_files(script, roots),
-        *(file for module in modules for file in _find_module_files(module, roots)),
-    ]
+    roots = tuple(map(str, (package, *analysis_folders)))
+    files: set[str] = set()
+    pending = {*_list_imported_files(str(script), roots)}.union(*(_find_module_files(name, roots) for name in modules))
     while pending:
-        file = pending.pop()
-        if file not in files:
-            files.add(file)
-            pending += _list_imported_files(file, roots) if file.suffix == ".py" else ()
-    return tuple(sorted(files))
+        files |= pending
+        pending = set().union(*(_list_imported_files(file, roots) for file in pending)) - files
+    return tuple(map(Path, sorted(files)))
 
 
 def compute_code_digest(files: Iterable[Path], declared: Mapping[Path, str] = MappingProxyType({})) -> str:
@@ -53,40 +48,42 @@ def compute_code_digest(files: Iterable[Path], declared: Mapping[Path, str] = Ma
 
 
 @cache
-def _list_imported_files(file: Path, roots: tuple[Path, ...]) -> tuple[Path, ...]:
-    files: list[Path] = []
-    for module, name, level, line in _syntax(file).imports:
+def _list_imported_files(file: str, roots: tuple[str, ...]) -> frozenset[str]:
+    if not file.endswith(".py"):
+        return frozenset()
+    files: set[str] = set()
+    for module, name, level, line in _syntax(Path(file)).imports:
         if level:
             raise ImportError(f"{file}, line {line}: a relative import; write `from ttf. ... import ...`")
-        files += _find_module_files(f"{module}.{name}" if name else module, roots, may_be_a_name=bool(name))
-    declaration = file.with_name("format.yaml")
-    if roots[0] / "formats" / "format_declaration.py" in files and declaration.is_file():
-        files.append(declaration)
-    return tuple(files)
+        files.update(_find_module_files(f"{module}.{name}" if name else module, roots, may_be_a_name=bool(name)))
+    declaration = Path(file).with_name("format.yaml")
+    if f"{roots[0]}/formats/format_declaration.py" in files and declaration.is_file():
+        files.add(str(declaration))
+    return frozenset(files)
 
 
 @cache
-def _find_module_files(module: str, roots: tuple[Path, ...], may_be_a_name: bool = False) -> tuple[Path, ...]:
+def _find_module_files(module: str, roots: tuple[str, ...], may_be_a_name: bool = False) -> tuple[str, ...]:
     """Return the file of a module and of its packages; for a name imported from a module, that module's."""
     if module.partition(".")[0] != "ttf":
         return ()
     parent = module.rpartition(".")[0]
-    if may_be_a_name and (file := _find_module_file(parent, roots)) and file.name != "__init__.py":
+    if may_be_a_name and (_find_module_file(parent, roots) or "").endswith(f"{parent.rpartition('.')[2]}.py"):
         return _find_module_files(parent, roots)
     file = _find_module_file(module, roots)
     if file is None and may_be_a_name:
         return _find_module_files(parent, roots)
     if file is None:
-        raise ModuleNotFoundError(f"no module {module} in {' or '.join(map(str, roots))}")
+        raise ModuleNotFoundError(f"no module {module} in {' or '.join(roots)}")
     packages = (_find_module_file(package, roots) for package in accumulate(parent.split("."), "{}.{}".format))
     return file, *filter(None, packages)
 
 
 @cache
-def _find_module_file(module: str, roots: tuple[Path, ...]) -> Path | None:
+def _find_module_file(module: str, roots: tuple[str, ...]) -> str | None:
     package, *analysis_folders = roots
-    paths = ["/".join([str(package), *module.split(".")[1:]])]
+    paths = ["/".join([package, *module.split(".")[1:]])]
     if module.startswith("ttf.analyses."):
-        paths += ["/".join([str(folder), *module.split(".")[2:]]) for folder in analysis_folders]
+        paths += ["/".join([folder, *module.split(".")[2:]]) for folder in analysis_folders]
     files = (file for path in paths for file in (f"{path}.py", f"{path}/__init__.py"))
-    return next((Path(file) for file in files if os.path.isfile(file)), None)  # noqa: PTH113 (a tenth of a start)
+    return next(filter(os.path.isfile, files), None)  # a tenth of a start with Path.is_file

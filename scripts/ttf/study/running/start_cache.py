@@ -1,25 +1,28 @@
-"""A cache of what a start computes from texts: one JSON file per result, named after the digest of the texts.
+"""A cache of what a start computes from files of the workflow: one JSON file per result, named after their digest.
 
-The files are data, never code. A damaged file is ignored; without a writable folder, each start computes anew.
+It lies beside the bytecode of this module, for all folders with studies; in an installation that is read-only, in the
+folder of the study. The files are data, never code. A damaged file is ignored.
 """
 
 import contextlib
 import hashlib
 import json
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# Number of most recent files in the cache.
-_MOST = 20
-_folder: Path | None = None
+# Number of most recent files in the cache; a version of the workflow has 15.
+_MOST = 60
+_BYTECODE = Path(__file__).with_name("__pycache__")
+_folder = _BYTECODE if os.access(_BYTECODE, os.W_OK) else None
 
 
 def use_cache_folder(folder: Path) -> None:
-    """Make this process read and write cached results in the folder."""
+    """Make this process read and write cached results in the folder, unless the one of the bytecode is writable."""
     global _folder  # noqa: PLW0603 (one cache of a process)
-    _folder = folder.absolute()
+    _folder = _folder or folder.absolute()
 
 
 def load_or_compute(compute: Callable[[], Any], *texts: bytes) -> Any:
