@@ -438,9 +438,10 @@ def test_the_layers_of_a_run_in_the_order_of_precedence(tmp_path):
 
 
 def test_overrides_merge_and_an_invalid_one_is_explained():
-    settings = SimpleNamespace(config_args=["aa={x: 1}", "aa={y: [2]}", "bb=", "cc='3'"])
-    layers = read_layers(SimpleNamespace(config_settings=settings))
+    settings = SimpleNamespace(config_args=["aa={x: 1}", "aa={y: [2]}", "bb=", "cc='3'"], configfiles=[])
+    workflow = SimpleNamespace(config_settings=settings, configfiles=[], workdir_init=".")
+    layers = read_layers(workflow)
     assert layers == [("--config", {"aa": {"x": 1, "y": [2]}, "bb": None, "cc": 3})]
     settings.config_args = ["study=[a"]
     with pytest.raises(ConfigError, match=r"^--config: study: line 1, column 3: not valid YAML"):
-        read_layers(SimpleNamespace(config_settings=settings))
+        read_layers(workflow)

@@ -105,12 +105,14 @@ def test_read_only_folders_are_reported_before_the_first_job(tmp_path, monkeypat
 
 def test_too_little_space_is_reported_before_the_first_job(monkeypatch):
     monkeypatch.delenv(disk.OVERRIDE_VARIABLE, raising=False)
-    check_free_space({"mine": 2.0}, MEASURED, free_space_bytes=3_100_000_000)
-    check_free_space({}, MEASURED, free_space_bytes=0)
+    monkeypatch.setattr(disk, "free_bytes", lambda _: 3_100_000_000)
+    check_free_space({"mine": 2.0}, MEASURED)
+    monkeypatch.setattr(disk, "free_bytes", lambda _: 1_000_000_000)
+    check_free_space({}, MEASURED)
     with pytest.raises(MachineError, match=r"mine will take about 3,020 MB, and 1,000 MB are free.*TTF_ROOM=any ttf"):
-        check_free_space({"mine": 2.0}, MEASURED, free_space_bytes=1_000_000_000)
+        check_free_space({"mine": 2.0}, MEASURED)
     monkeypatch.setenv(disk.OVERRIDE_VARIABLE, "any")
-    check_free_space({"mine": 2.0}, MEASURED, free_space_bytes=0)
+    check_free_space({"mine": 2.0}, MEASURED)
 
 
 def test_a_read_only_home_is_replaced_by_a_local_cache(tmp_path, monkeypatch):

@@ -65,7 +65,7 @@ def test_the_order_of_rows_reveals_no_names():
 
 
 def test_a_column_of_text_that_declares_nothing_is_not_published():
-    silent = table("silent", "", who=text("", ""), other=Column(TEXT, "", "", ""))
+    silent = table("silent", "", who=text("", ""), other=Column(TEXT, "", ""))
     published = pseudonymise(pl.DataFrame({"who": ["ann"], "other": ["ann"]}), silent, b"key")
     assert not {"ann"} & {*published.row(0)}
 

@@ -8,7 +8,8 @@ imports Polars only when a frame exists.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -31,25 +32,26 @@ _DTYPES = {TEXT: "String", TRUTH: "Boolean", WHOLE: "Int64", REAL: "Float64", RO
 
 @dataclass(frozen=True)
 class Column:
-    """kind: TEXT, TRUTH, WHOLE, REAL or ROW. unit: "" for none. heading: on the page. description: its meaning.
+    """kind: TEXT, TRUTH, WHOLE, REAL or ROW. heading: on the page. description: its meaning. unit: "" for none.
 
     blank: why a cell may be blank, REASON if the row explains it, None if no cell may be. n: column of the row with the
     number of observations behind the cell. For a text, names: NOBODY, SOMEBODY or ANYBODY; name_kind: whom, such as
-    "user"; by: column with that kind for each row; public_pattern: pattern of texts that name nobody; sorted: as in
-    `name`.
+    "user"; by: column with that kind for each row; public_pattern: pattern of texts that name nobody; sorted: whether
+    rows with equal preceding texts are in the order of the names, which reveals something about them.
     """
 
     kind: str
-    unit: str
     heading: str
     description: str
     blank: str | None = None
+    unit: str = ""
+    n: str = ""
+    _: KW_ONLY
     names: str = ANYBODY
     name_kind: str = "text"
     by: str = ""
     public_pattern: str = ""
     sorted: bool = False
-    n: str = ""
 
     @property
     def types(self) -> str:
@@ -62,60 +64,19 @@ class Column:
         return replace(self, unit=unit.named(self.unit), heading=heading, description=description)
 
 
-def text(heading: str, description: str, blank: str | None = None, public_pattern: str = "") -> Column:
-    """Declare a text that may name anybody: only values that match `public_pattern` as a whole are published."""
-    return Column(TEXT, "", heading, description, blank, ANYBODY, public_pattern=public_pattern)
-
-
-def words(heading: str, description: str, blank: str | None = None, n: str = "") -> Column:
-    """Declare words of the project, or a cluster's names of partitions, states and parts: they name nobody."""
-    return Column(TEXT, "", heading, description, blank, NOBODY, n=n)
-
-
-def name(
-    heading: str,
-    description: str,
-    blank: str | None = None,
-    name_kind: str = "name",
-    by: str = "",
-    sorted: bool = False,
-) -> Column:
-    """Declare a name; name_kind: of a user, an account or a node; by: column of the table with each row's kind.
-
-    sorted: rows with equal preceding texts are in the order of the names, which reveals something about them.
-    """
-    return Column(TEXT, "", heading, description, blank, SOMEBODY, name_kind, by, sorted=sorted)
-
-
-def truth(heading: str, description: str, blank: str | None = None) -> Column:
-    return Column(TRUTH, "", heading, description, blank)
-
-
-def count(heading: str, description: str, blank: str | None = None, unit: str = "", n: str = "") -> Column:
-    """Declare a whole number of things."""
-    return Column(WHOLE, unit, heading, description, blank, n=n)
-
-
-def row_number(heading: str, description: str, blank: str | None = None) -> Column:
-    """Declare the index of a row in another product, from 0 on, as Polars counts rows."""
-    return Column(ROW, "", heading, description, blank)
-
-
-def whole_seconds(heading: str, description: str, blank: str | None = None, n: str = "") -> Column:
-    return Column(WHOLE, "s", heading, description, blank, n=n)
-
-
-def seconds(heading: str, description: str, blank: str | None = None, n: str = "") -> Column:
-    return Column(REAL, "s", heading, description, blank, n=n)
-
-
-def share(heading: str, description: str, blank: str | None = None, n: str = "") -> Column:
-    """Declare a number from 0 to 1."""
-    return Column(REAL, "share", heading, description, blank, n=n)
-
-
-def number(heading: str, description: str, blank: str | None = None, unit: str = "", n: str = "") -> Column:
-    return Column(REAL, unit, heading, description, blank, n=n)
+# Functions of heading, description, blank, unit and n that declare a column.
+count, number = partial(Column, WHOLE), partial(Column, REAL)
+whole_seconds, seconds = partial(Column, WHOLE, unit="s"), partial(Column, REAL, unit="s")
+# A number from 0 to 1.
+share = partial(Column, REAL, unit="share")
+# `row_number`: the index of a row in another product, from 0 on, as Polars counts rows.
+truth, row_number = partial(Column, TRUTH), partial(Column, ROW)
+# A text that may name anybody: only values that match `public_pattern` as a whole are published.
+text = partial(Column, TEXT)
+# Words of the project, or a cluster's names of partitions, states and parts: they name nobody.
+words = partial(Column, TEXT, names=NOBODY)
+# A name of a user, an account or a node, as `name_kind` or the column `by` says.
+name = partial(Column, TEXT, names=SOMEBODY, name_kind="name")
 
 
 def reason(description: str = "Why cells are blank.") -> Column:

@@ -261,7 +261,8 @@ def gpus_label(low: int, high: int) -> str:
 def stratification_name(stratum_by: str) -> str:
     """Return the name of a stratification for sentences: GPU type, number of GPUs."""
     names = {"gpu_type": "GPU type", "gpu_count": "number of GPUs", "gpus": "number of GPUs"}
-    return (names | {"node_gpus": "GPUs per node"}).get(stratum_by, stratum_by.replace("_", " "))
+    names["node_gpus"] = "GPUs per node"
+    return names.get(stratum_by, stratum_by.replace("_", " "))
 
 
 def clustering_words(names: Collection[str]) -> str:

@@ -44,6 +44,10 @@ class AttemptTime:
     lost_steps: int = 0
     changes: list[tuple[int, float, float]] = field(default_factory=list)
 
+    @property
+    def restart_us(self) -> int:
+        return self.time_us["start_up"] + self.time_us["restore"]
+
 
 @dataclass
 class RunTime:

@@ -2,6 +2,7 @@
 
 import json
 import textwrap
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -49,9 +50,13 @@ def _find_product_name(manifest: Manifest, file: str) -> str:
     for candidate in (name, f"results/{name}", f"{study_folder}/{name}"):
         if candidate in manifest["products"] or candidate in manifest.maker:
             return candidate
-    matches = get_close_matches(name, manifest["products"], n=3, cutoff=0.6)
-    hint = f" Did you mean {' or '.join(matches)}?" if matches else " manifest.json of the study lists all products."
+    hint = _suggest(name, manifest["products"]) or " manifest.json of the study lists all products."
     raise StudyError(f"{show_path(file)}: not a product of the study.{hint}")
+
+
+def _suggest(name: str, names: Iterable[str]) -> str:
+    matches = get_close_matches(name, names, n=3, cutoff=0.5)
+    return f" Did you mean {' or '.join(matches)}?" if matches else ""
 
 
 class _Tree:
@@ -68,9 +73,7 @@ class _Tree:
                 f"{file}: holds no numbers by key; those of the report are in results/<trace>/metrics.json."
             )
         if key not in numbers:
-            matches = get_close_matches(key, numbers, n=3, cutoff=0.5)
-            hint = f" Did you mean {' or '.join(matches)}?" if matches else ""
-            raise StudyError(f"{file}: no number {show_path(key)}.{hint}")
+            raise StudyError(f"{file}: no number {show_path(key)}.{_suggest(key, numbers)}")
         cell_info = numbers[key]
         n = "" if cell_info["n"] is None else f" (n = {cell_info['n']:,})"
         self._write_wrapped(0, f"{key} = {cell_info['value']} {cell_info['unit']}{n}, in {file}")

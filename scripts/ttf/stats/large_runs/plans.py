@@ -43,15 +43,14 @@ def read_habits(settings: Mapping, queue_s: float) -> list[Habits]:
     ]
 
 
+# Column of the tables of plans -> its field of Habits and of Plan.
+HABIT_BY_COLUMN = {"checkpoint_interval_s": "interval_s", "checkpoint_write_s": "write_s"}
+HABIT_BY_COLUMN |= {name: name for name in ("restart_s", "queue_s", "productive_s")}
+
+
 def habit_columns(habit: Habits | Plan) -> dict[str, Number]:
     """Return the habits as columns of the tables of plans."""
-    return {
-        "checkpoint_interval_s": habit.interval_s,
-        "checkpoint_write_s": habit.write_s,
-        "restart_s": habit.restart_s,
-        "queue_s": habit.queue_s,
-        "productive_s": habit.productive_s,
-    }
+    return {column: getattr(habit, name) for column, name in HABIT_BY_COLUMN.items()}
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def projection_limit(sums: pl.DataFrame, law: pl.DataFrame) -> ProjectionLimit:
     be tested, up to the largest bucket with FEWEST_MEASURED failures. Otherwise up to FURTHEST times the largest run.
     """
     test = law.row(-1, named=True)
-    largest = sums.select(pl.col("nodes").max()).item() or 0
+    largest = sums["nodes"].max() or 0
     if test["basis"] == "proxy":
         reason = "infrastructure failures are not distinguished from others"
         return ProjectionLimit(largest, 0, reason, "states, reasons or health checks that name infrastructure failures")

@@ -61,21 +61,18 @@ def read_layers(workflow: Any) -> list[Layer]:
     accepts a repeated key. Labels are relative to the working directory. As a module, the layers are our defaults and
     the module's `config:`.
     """
-    settings = getattr(workflow, "config_settings", None)
-    cwd = Path(getattr(workflow, "workdir_init", None) or Path.cwd())
-    typed_files = list(getattr(settings, "configfiles", None) or [])
+    settings, cwd = workflow.config_settings, Path(workflow.workdir_init)
     # Snakemake appends the files of `configfile:` to the ones typed, though the typed ones win.
-    workflow_files = [file for file in getattr(workflow, "configfiles", None) or [] if file not in typed_files]
-    files: list[Layer] = [
-        (label := _format_label(file, cwd), read_layer(file, label)) for file in [*workflow_files, *typed_files]
-    ]
-    overrides = _read_overrides(settings)
+    workflow_files = [file for file in workflow.configfiles if file not in settings.configfiles]
+    paths = [*workflow_files, *settings.configfiles]
+    files: list[Layer] = [(label := _format_label(path, cwd), read_layer(path, label)) for path in paths]
+    overrides = parse_overrides(settings.config_args)
     layers = [*files, (OVERRIDES, overrides)] if overrides else files
     if not is_used_as_module(workflow):
         return layers
     # The files belong to the other workflow. If it passes their content on unchanged, they are read as above, so
     # that messages name them and numbers stay numbers.
-    snakemake_layers = [*(content for _, content in files), getattr(settings, "config", None) or {}]
+    snakemake_layers = [*(content for _, content in files), settings.config]
     is_unchanged = functools.reduce(_merge, snakemake_layers, {}) == workflow.config
     defaults = (_format_label(DEFAULTS, cwd), read_layer(DEFAULTS))
     return [defaults, *(layers if is_unchanged else [(MODULE_LABEL, dict(workflow.config))])]
@@ -97,13 +94,6 @@ def _format_label(file: str | Path, cwd: Path) -> str:
     # workflow.source_path() returns a cached copy that keeps the path of the original.
     cache_entry = getattr(file, "flags", {}).get("sourcecache_entry")
     return make_relative(os.path.normpath(cache_entry) if cache_entry else file, cwd)
-
-
-def _read_overrides(settings: Any) -> dict:
-    words = getattr(settings, "config_args", None)
-    if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):
-        return dict(getattr(settings, "config", None) or {})
-    return parse_overrides(words)
 
 
 def parse_overrides(words: Iterable[str]) -> dict:

@@ -16,11 +16,10 @@ def load_log_profiles(shipped: Path, own_path: str = "") -> dict:
     documents = load_extended(shipped, own_path, _find_invalid_patterns)
     profiles, common = dict[str, dict](), dict[str, list[str]]()
     for document in documents:
-        profiles = profiles | {
-            name: kinds for name, kinds in document.get("profiles", {}).items() if name not in profiles
-        }
+        for name, kinds in document.get("profiles", {}).items():
+            profiles.setdefault(name, kinds)
         for kind, patterns in document.get("common", {}).items():
-            common[kind] = [*common.get(kind, []), *patterns]
+            common.setdefault(kind, []).extend(patterns)
     return {"profiles": profiles, "common": common}
 
 

@@ -1,6 +1,5 @@
 """Problems of an entry's mapping, times, words and window that the schema cannot express."""
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
@@ -61,9 +60,8 @@ def describe_unknown_zone(zone: str | None) -> str:
     zones = available_timezones() if zone else set()
     if not zone or not zones or zone in zones:
         return ""
-    matches = difflib.get_close_matches(zone, zones, n=1)
-    text = f"there is no time zone {zone!r}{f'; did you mean {matches[0]}?' if matches else '.'}"
-    return f"{text} Expected a name of the IANA time zone database, as in America/Denver."
+    expected = "Expected a name of the IANA time zone database, as in America/Denver."
+    return f"there is no time zone {zone!r}{suggest_match(zone, zones)} {expected}"
 
 
 def parse_window(entry: dict) -> tuple[int, int] | None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -46,9 +45,8 @@ def _find_contradictions(entries: list[dict], subjects: Sequence[Subject]) -> It
         is_withheld = any(number in subject.withheld for subject in subjects)
         if not numbers and not is_withheld and not catalogue.fullmatch(number):
             keys = list(dict.fromkeys(key for subject in subjects for key in subject.metrics))
-            matches = get_close_matches(number, keys, n=1, cutoff=0.6)
-            hint = f"; did you mean {matches[0]}?" if matches else "."
-            text = f"there is no number {show(number)}{hint} Expected: a key of metrics.json, as docs/metrics.md lists."
+            hint = f"{suggest_match(number, keys)} Expected: a key of metrics.json, as docs/metrics.md lists."
+            text = f"there is no number {show(number)}{hint}"
             yield Problem(("rules", index, "number"), text)
         kind = _find_comparison_key(entry)
         for number_info in numbers[:1]:

@@ -6,8 +6,8 @@ Only the start of a plain file is read, once.
 import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -87,7 +87,7 @@ class Fit(NamedTuple):
         return not self.missing_tables and not self.problems
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Folder:
     """The plain files of a folder, sorted by name. named_file: the file that the user named, which must be a table.
 
@@ -98,9 +98,6 @@ class Folder:
     files: list[str]
     named_file: str | None = None
     subfolders: Sequence[str] = ()
-    _heads: dict[str, bytes | None] = field(default_factory=dict, repr=False)
-    _log_keys: dict[str, str | None] = field(default_factory=dict, repr=False)
-    _logs: dict[str, LogLayout | None] = field(default_factory=dict, repr=False)
 
     @property
     def inspected_files(self) -> list[str]:
@@ -112,26 +109,32 @@ class Folder:
             return read_names(f"{self.path}/{file}", layout)
         return None if (head := self._read_head(file)) is None else parse_names(head, layout)
 
+    @cache  # noqa: B019 one folder a process
     def _read_head(self, file: str) -> bytes | None:
-        if file not in self._heads:
-            self._heads[file] = read_first_bytes(f"{self.path}/{file}")
-        return self._heads[file]
+        return read_first_bytes(f"{self.path}/{file}")
 
     def find_log_key(self, file: str, is_alone: bool = True) -> str | None:
         """Return the key of LOG_KEYS under which the file can be read; None if it is no log.
 
         is_alone: also if it is a log of a node whose times count from an unknown start.
         """
-        if file not in self._log_keys:
-            head = self._read_head(file) if is_usable_name(file) else None
-            is_training = head is not None and is_training_log(head)
-            if file == self.named_file and head is not None and len(head) == MOST_BYTES and not is_training:
-                # A log may print its settings first.
-                is_training = is_training_log(read_first_bytes(f"{self.path}/{file}", MOST_SETTINGS_BYTES) or b"")
-            self._logs[file] = None if head is None or is_training else detect_layout(head)
-            self._log_keys[file] = "training_logs" if is_training else "node_logs" if self._logs[file] else None
-        layout = self._logs[file]
-        return None if layout is not None and layout.needs_boot and not is_alone else self._log_keys[file]
+        if self._is_training_log(file):
+            return "training_logs"
+        layout = self._detect_layout(file)
+        return None if layout is None or (layout.needs_boot and not is_alone) else "node_logs"
+
+    @cache  # noqa: B019 one folder a process
+    def _detect_layout(self, file: str) -> LogLayout | None:
+        return detect_layout(self._read_head(file) or b"") if is_usable_name(file) else None
+
+    @cache  # noqa: B019 one folder a process
+    def _is_training_log(self, file: str) -> bool:
+        head = (self._read_head(file) or b"") if is_usable_name(file) else b""
+        is_training = is_training_log(head)
+        if file == self.named_file and len(head) == MOST_BYTES and not is_training:
+            # A log may print its settings first.
+            return is_training_log(read_first_bytes(f"{self.path}/{file}", MOST_SETTINGS_BYTES) or b"")
+        return is_training
 
     def describe_unread_forms(self) -> Iterator[str]:
         """Yield what files are that no format reads, and how to print them again."""

@@ -52,17 +52,16 @@ def use_writable_cache() -> None:
         os.environ["XDG_CACHE_HOME"] = str(Path(".snakemake/cache").absolute())
 
 
-def check_free_space(raw_gb: Mapping[str, float], resources: dict, free_space_bytes: int | None = None) -> None:
+def check_free_space(raw_gb: Mapping[str, float], resources: dict) -> None:
     """Raise MachineError if the products of traces clearly exceed the free space.
 
-    raw_gb: trace -> its unread raw tables, unpacked, in 10^9 bytes. resources: resources.yaml. free_space_bytes: by
-    default that of the disk of results/.
+    raw_gb: trace -> its unread raw tables, unpacked, in 10^9 bytes. resources: resources.yaml.
     """
     if not raw_gb or os.environ.get(OVERRIDE_VARIABLE) == "any":
         return
     disk = resources["disk"]
     need_mb = sum(disk["base_mb"] + disk["mb_per_gb"] * gigabytes for gigabytes in raw_gb.values())
-    free_mb = (free_bytes("results") if free_space_bytes is None else free_space_bytes) / 1e6
+    free_mb = free_bytes("results") / 1e6
     if free_mb < _SHORTAGE_SHARE * need_mb:
         raise MachineError(
             f"results: {', '.join(raw_gb)} will take about {need_mb:,.0f} MB, and {free_mb:,.0f} MB are free. Free "

@@ -53,7 +53,10 @@ ERROR_CODES = table(
     p_adjusted=number("p, adjusted", "P-value adjusted for the number of codes (Holm).", REASON),
     verdict=words("Verdict", "precedes failures, comes with ends, application, does not, or too few to tell."),
     repeats_on=name(
-        "Repeats on", "Node on which an application's code repeats for several users.", "there is none", "node"
+        "Repeats on",
+        "Node on which an application's code repeats for several users.",
+        "there is none",
+        name_kind="node",
     ),
     outages=count("Outages", "Unplanned outages of watched nodes.", _NO_OUTAGES, unit="outages"),
     announced=count("Announced", "Outages that it announced in time.", _NO_OUTAGES, unit="outages", n="outages"),

@@ -14,11 +14,11 @@ ETTR_MEASURED = table(
     attempts=count("Attempts", "Attempts of the runs of the row.", unit="attempts"),
     interruptions=count("Interruptions", "Attempts followed by another one, or ended by infrastructure."),
     ettr_mean=share("Wall-clock ETTR", "Mean over runs of productive time divided by run time plus wait."),
-    ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON),
-    ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON),
+    ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", REASON),
+    ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", REASON),
     **clustered_columns(share),
     ettr_if_all_interrupted_mean=share("ETTR, all interrupted", "Mean ETTR if every attempt had been interrupted."),
-    expected_ettr=share("ETTR, expected", "Mean ETTR of these runs expected by the exact model.", blank=REASON),
+    expected_ettr=share("ETTR, expected", "Mean ETTR of these runs expected by the exact model.", REASON),
 )
 ETTR_MEASURED_ALL = table(
     "ettr_measured_all",
@@ -41,17 +41,17 @@ ETTR_MEASURED_TARGET = table(
     runs=count("Runs", "Job runs of that size.", unit="runs"),
     queue_s=seconds("Queue", "Mean wait of these runs before each attempt.", n="runs"),
     scheduled_ettr=share("Scheduled ETTR", "Mean over runs of productive time divided by run time.", n="runs"),
-    ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", blank=REASON, n="runs"),
-    ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", blank=REASON, n="runs"),
+    ci_low=share("Interval from", "Lower bound of Student's 95% CI of the mean.", REASON, n="runs"),
+    ci_high=share("Interval to", "Upper bound of Student's 95% CI of the mean.", REASON, n="runs"),
     **clustered_columns(share),
-    expected=share("Expected", "Mean of the exact model over the same runs.", blank=REASON, n="runs"),
+    expected=share("Expected", "Mean of the exact model over the same runs.", REASON, n="runs"),
     expected_low=share(
-        "Expected from", "Mean of the exact model at the upper bound of the failure rate.", blank=REASON, n="runs"
+        "Expected from", "Mean of the exact model at the upper bound of the failure rate.", REASON, n="runs"
     ),
     expected_high=share(
-        "Expected to", "Mean of the exact model at the lower bound of the failure rate.", blank=REASON, n="runs"
+        "Expected to", "Mean of the exact model at the lower bound of the failure rate.", REASON, n="runs"
     ),
-    differs=truth("Differs", "Whether the clustered and the expected interval do not overlap.", blank=REASON),
+    differs=truth("Differs", "Whether the clustered and the expected interval do not overlap.", REASON),
 )
 
 SETTINGS = (

@@ -19,7 +19,7 @@ from ttf.engine.contract import (
 )
 
 _RUN = {"run": text("Run", "Run, by the name of its first log.")}
-_ATTEMPT = {"attempt": count("Attempt", "Number of the attempt within the run, from 1 on.", blank="the whole run")}
+_ATTEMPT = {"attempt": count("Attempt", "Number of the attempt within the run, from 1 on.", "the whole run")}
 _NO_STEPS = "the log tells no step, or no time of steps"
 TRAINING_TIME = table(
     "training_time",
@@ -27,8 +27,8 @@ TRAINING_TIME = table(
     **_RUN,
     **_ATTEMPT,
     time_class=words("Class", "queued, down, start_up, restore, productive, slow, stalled, checkpoint ... or unknown."),
-    seconds=seconds("Time", "Time in this class.", blank=REASON),
-    share=share("Share", "Share of the wall time of the attempt or run.", blank=REASON),
+    seconds=seconds("Time", "Time in this class.", REASON),
+    share=share("Share", "Share of the wall time of the attempt or run.", REASON),
     reason=reason("Why the time is unknown."),
 )
 TRAINING_RUNS = table(
@@ -38,7 +38,7 @@ TRAINING_RUNS = table(
     framework=words("Framework", "Profile that read the steps.", _NO_STEPS),
     attempts=count("Attempts", "Attempts in the logs.", unit="attempts"),
     interruptions=count("Interruptions", "Attempts that did not end as planned."),
-    gpus=count("GPUs", "GPUs of the run.", blank="no job of the scheduler is known"),
+    gpus=count("GPUs", "GPUs of the run.", "no job of the scheduler is known"),
     wall_s=seconds("Wall time", "From the first moment to the last.", REASON),
     steps=count("Steps", "Steps that no later attempt did again.", unit="steps"),
     lost_steps=count("Steps lost", "Steps that a later attempt did again.", unit="steps"),
@@ -73,7 +73,7 @@ TRAINING_INTERRUPTIONS = table(
         "within the job, requeue (of its job) or resubmission (another job), on the same or other nodes.",
         "no attempt follows, or no job of the scheduler is known",
     ),
-    last_step=count("Last step", "Last step in the log.", blank="the attempt did no step"),
+    last_step=count("Last step", "Last step in the log.", "the attempt did no step"),
     resumed_step=count("Resumed from", "Step from which the next attempt went on; 0 from scratch.", "no step follows"),
     lost_steps=count("Steps lost", "Steps that a later attempt did again.", unit="steps"),
     lost_s=seconds("Lost", "Time of these steps."),
@@ -118,7 +118,7 @@ TRAINING_UNJOINED = table(
     log=text("Log", "Name of the log.", "it is an attempt"),
     job=text("Job", "Job of the attempt.", "it is a log"),
     start_s=whole_seconds("Start", "Start of the attempt, in seconds since 1970.", "it is a log"),
-    gpus=count("GPUs", "GPUs of the attempt.", blank="it is a log"),
+    gpus=count("GPUs", "GPUs of the attempt.", "it is a log"),
 )
 
 
@@ -166,9 +166,9 @@ TRAINING_SUMMARY = table(
         "Best interval", "Checkpoint interval by Young's formula.", "saves or interruptions are unknown"
     ),
     jobs_without_log=count(
-        "Jobs without a log", "Attempts of the same users that no log was joined with.", blank="there are no jobs"
+        "Jobs without a log", "Attempts of the same users that no log was joined with.", "there are no jobs"
     ),
-    logs_without_job=count("Logs without a job", "Logs that no attempt was joined with.", blank="there are no jobs"),
+    logs_without_job=count("Logs without a job", "Logs that no attempt was joined with.", "there are no jobs"),
     joined_by=words("Joined by", "job id, time and GPUs, or both.", "no log was joined"),
     reason=reason("Why values have no interval."),
 )

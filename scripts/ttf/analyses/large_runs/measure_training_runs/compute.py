@@ -87,17 +87,21 @@ def list_times(name: str, run: RunTime) -> pl.DataFrame:
 def describe_run(name: str, run: RunTime) -> dict:
     """Return the row of TRAINING_RUNS of a run."""
     attempts, reasons = [time.attempt for time in run.attempts], list(run.reasons)
-    row: dict = {"run": name, "attempts": len(attempts), "interruptions": len(_list_interrupted(run))}
-    row |= {"framework": next((attempt.framework for attempt in attempts if attempt.framework), None)}
-    row |= {"steps": sum(time.kept_steps for time in run.attempts), "gpus": _count_gpus(run)}
-    row |= {"lost_steps": sum(time.lost_steps for time in run.attempts)}
-    if run.wall_us:
-        row["wall_s"] = run.wall_us / SECOND_US
-        if run.reference_us:
-            row["step_s"] = run.reference_us / SECOND_US
-            row["effective"] = sum(time.expected_us for time in run.attempts) / run.wall_us
-        else:
-            reasons.append("fewer than 20 intervals between steps: no reference")
+    row: dict = {
+        "run": name,
+        "framework": next((attempt.framework for attempt in attempts if attempt.framework), None),
+        "attempts": len(attempts),
+        "interruptions": len(_list_interrupted(run)),
+        "gpus": _count_gpus(run),
+        "wall_s": run.wall_us / SECOND_US or None,
+        "steps": sum(time.kept_steps for time in run.attempts),
+        "lost_steps": sum(time.lost_steps for time in run.attempts),
+    }
+    if run.wall_us and run.reference_us:
+        row["step_s"] = run.reference_us / SECOND_US
+        row["effective"] = sum(time.expected_us for time in run.attempts) / run.wall_us
+    elif run.wall_us:
+        reasons.append("fewer than 20 intervals between steps: no reference")
     return row | divide_sums(pl.DataFrame(list_cycles(name, run))) | {"reason": "; ".join(reasons) or None}
 
 
@@ -117,7 +121,7 @@ def list_cycles(name: str, run: RunTime) -> list[dict]:
             # Lines of one save follow each other.
             "checkpoint_interval": [length for length in lengths if length > SECOND_US],
             "checkpoint_write": [*blocked.values()],
-            "restart": [time.time_us["start_up"] + time.time_us["restore"]] if attempt.steps else [],
+            "restart": [time.restart_us] if attempt.steps else [],
             "queue": [attempt.queued_us] if index and attempt.record else [],
         }
         row = {"run": name, "cycle": cycle, "interruptions": index in interrupted}
@@ -167,23 +171,32 @@ def list_interruptions(name: str, run: RunTime) -> list[dict]:
         step = step if attempt.first_step is None else attempt.first_step
         sequels.append((step, attempt.times_us[0] if attempt.steps else step_us))
     for index in _list_interrupted(run):
-        time, later = run.attempts[index], run.attempts[index + 1 : index + 2]
-        attempt, (resumed_step, first_us) = time.attempt, sequels[-1 - index]
-        row: dict = {"run": name, "attempt": index + 1, "job": attempt.job, "cause": attempt.cause}
-        row |= {"node": attempt.record.get("failed_node"), "node_event": attempt.record.get("node_event")}
-        row |= {"last_step": attempt.steps[-1] if attempt.steps else None, "lost_steps": time.lost_steps}
-        row |= {"lost_s": time.time_us["lost"] / SECOND_US, "detection_s": time.time_us["detection"] / SECOND_US}
-        if own_gpus := attempt.gpus or gpus:
-            row["lost_gpu_hours"] = time.time_us["lost"] * own_gpus / HOUR_US
-        row |= {"hang_s": attempt.error[2] / SECOND_US} if attempt.error and attempt.error[2] else {}
-        if later:
-            row |= {"down_s": time.gap_us["down"] / SECOND_US} if "down" in time.gap_us else {}
-            row |= {"queued_s": later[0].attempt.queued_us / SECOND_US} if later[0].attempt.record else {}
-            row |= {"restart": name_restart(attempt, later[0].attempt)}
-            row |= {"restart_s": (later[0].time_us["start_up"] + later[0].time_us["restore"]) / SECOND_US}
-        row["resumed_step"] = resumed_step
-        if first_us is not None:
-            row["recovery_s"] = (first_us - (attempt.times_us[-1] if attempt.steps else attempt.start_us)) / SECOND_US
+        time = run.attempts[index]
+        attempt, lost_us, (resumed_step, first_us) = time.attempt, time.time_us["lost"], sequels[-1 - index]
+        last_us, own_gpus = attempt.times_us[-1] if attempt.steps else attempt.start_us, attempt.gpus or gpus
+        row = {
+            "run": name,
+            "attempt": index + 1,
+            "job": attempt.job,
+            "cause": attempt.cause,
+            "node": attempt.record.get("failed_node"),
+            "node_event": attempt.record.get("node_event"),
+            "last_step": attempt.steps[-1] if attempt.steps else None,
+            "resumed_step": resumed_step,
+            "lost_steps": time.lost_steps,
+            "lost_s": lost_us / SECOND_US,
+            "lost_gpu_hours": lost_us * own_gpus / HOUR_US if own_gpus else None,
+            "detection_s": time.time_us["detection"] / SECOND_US,
+            "hang_s": attempt.error[2] / SECOND_US if attempt.error and attempt.error[2] else None,
+            "recovery_s": None if first_us is None else (first_us - last_us) / SECOND_US,
+        }
+        for later in run.attempts[index + 1 : index + 2]:
+            row |= {
+                "restart": name_restart(attempt, later.attempt),
+                "down_s": time.gap_us["down"] / SECOND_US if "down" in time.gap_us else None,
+                "queued_s": later.attempt.queued_us / SECOND_US if later.attempt.record else None,
+                "restart_s": later.restart_us / SECOND_US,
+            }
         rows.append(row)
     return rows
 

@@ -5,12 +5,10 @@ from dataclasses import replace
 from ttf.analyses.declaration import Analysis, price_settings
 from ttf.engine.contract import REASON, count, number, reason, seconds, share, table, truth, words
 
-_GPUS = {"gpus": count("GPUs", "GPUs of the run.", blank="sizes are numbers of nodes")}
-_NODES = {"nodes": count("Nodes", "Whole nodes of the run, rounded up.", blank=REASON)}
+_GPUS = {"gpus": count("GPUs", "GPUs of the run.", "sizes are numbers of nodes")}
+_NODES = {"nodes": count("Nodes", "Whole nodes of the run, rounded up.", REASON)}
 _SIZE = _GPUS | _NODES
-_NODE_RATE = {
-    "failure_rate_per_node_day": number("Failures per node-day", "Rate of one node in the plan.", blank=REASON)
-}
+_NODE_RATE = {"failure_rate_per_node_day": number("Failures per node-day", "Rate of one node in the plan.", REASON)}
 _INTERVAL = {"checkpoint_interval_s": seconds("Checkpoint interval", "Work between two checkpoints.")}
 _HABITS = {
     "checkpoint_write_s": seconds("Checkpoint write", "Time that writing a checkpoint blocks the work."),
@@ -39,22 +37,20 @@ ETTR = table(
     "ettr",
     "A size of run, a checkpoint interval and a failure rate: the expected effective training time ratio (ETTR).",
     **_PLAN,
-    mttf_s=seconds("Failure every", "Mean time to failure of the whole run.", blank=REASON),
-    ettr_v1=share("ETTR, version 1", "Approximation of Kokolis et al., version 1: writes are free.", blank=REASON),
+    mttf_s=seconds("Failure every", "Mean time to failure of the whole run.", REASON),
+    ettr_v1=share("ETTR, version 1", "Approximation of Kokolis et al., version 1: writes are free.", REASON),
     ettr_v2=share("ETTR, version 2", "Approximation of Kokolis et al., version 2: a long run, no queue.", REASON),
-    ettr_combined=share("ETTR, combined", "Approximation that combines both versions of Kokolis et al.", blank=REASON),
+    ettr_combined=share("ETTR, combined", "Approximation that combines both versions of Kokolis et al.", REASON),
     ettr_renewal=share(
-        "Wall-clock ETTR", "Work divided by the exact mean wall-clock time of the renewal model.", blank=REASON
+        "Wall-clock ETTR", "Work divided by the exact mean wall-clock time of the renewal model.", REASON
     ),
-    ettr_ci_low=share("90% from", "Lower bound of the exact ETTR, from the errors of rate and wait.", blank=_NO_BOUNDS),
-    ettr_ci_high=share("90% to", "Upper bound of the interval.", blank=_NO_BOUNDS),
-    ettr_simulated=share(
-        "ETTR, simulated", "Work divided by the mean wall-clock time of simulated runs.", blank=REASON
-    ),
-    ettr_simulated_se=share("Standard error", "Standard error of the simulated ETTR.", blank=REASON),
+    ettr_ci_low=share("90% from", "Lower bound of the exact ETTR, from the errors of rate and wait.", _NO_BOUNDS),
+    ettr_ci_high=share("90% to", "Upper bound of the interval.", _NO_BOUNDS),
+    ettr_simulated=share("ETTR, simulated", "Work divided by the mean wall-clock time of simulated runs.", REASON),
+    ettr_simulated_se=share("Standard error", "Standard error of the simulated ETTR.", REASON),
     **_BEST,
     **_BOUND,
-    approximation_valid=truth("Valid", "Whether failures take at most 0.3 of the scheduled time.", blank=REASON),
+    approximation_valid=truth("Valid", "Whether failures take at most 0.3 of the scheduled time.", REASON),
     clustered=_CLUSTERED,
     **_TARGET,
 )
@@ -63,25 +59,21 @@ ETTR_OUTLOOK = table(
     "What each run of the table ettr can expect, in the same order.",
     **_PLAN,
     **_BOUND,
-    ettr_long_run=share("ETTR, long run", "Limit of the exact ETTR as the work grows.", blank=REASON),
-    expected_interruptions=number("Interruptions", "Mean number of failures until the work is done.", blank=REASON),
-    expected_wall_s=seconds("Wall clock", "Mean time from the submission until the work is done.", blank=REASON),
-    scheduled_ettr=share("Scheduled ETTR", "Work divided by the time that nodes are allocated.", blank=REASON),
-    scheduled_ci_low=share(
-        "90% from", "ETTR of scheduled time at the upper bound of the failure rate.", blank=_NO_BOUNDS
-    ),
-    scheduled_ci_high=share(
-        "90% to", "ETTR of scheduled time at the lower bound of the failure rate.", blank=_NO_BOUNDS
-    ),
-    simulated_runs=count("Simulated runs", "Number of runs simulated.", blank=REASON, unit="runs"),
-    simulated_interruptions_p05=number("Interruptions, 5%", "5th percentile over simulated runs.", blank=REASON),
-    simulated_interruptions_p95=number("Interruptions, 95%", "95th percentile over simulated runs.", blank=REASON),
-    simulated_wall_p05_s=seconds("Wall clock, 5%", "5th percentile over simulated runs.", blank=REASON),
-    simulated_wall_p95_s=seconds("Wall clock, 95%", "95th percentile over simulated runs.", blank=REASON),
+    ettr_long_run=share("ETTR, long run", "Limit of the exact ETTR as the work grows.", REASON),
+    expected_interruptions=number("Interruptions", "Mean number of failures until the work is done.", REASON),
+    expected_wall_s=seconds("Wall clock", "Mean time from the submission until the work is done.", REASON),
+    scheduled_ettr=share("Scheduled ETTR", "Work divided by the time that nodes are allocated.", REASON),
+    scheduled_ci_low=share("90% from", "ETTR of scheduled time at the upper bound of the failure rate.", _NO_BOUNDS),
+    scheduled_ci_high=share("90% to", "ETTR of scheduled time at the lower bound of the failure rate.", _NO_BOUNDS),
+    simulated_runs=count("Simulated runs", "Number of runs simulated.", REASON, unit="runs"),
+    simulated_interruptions_p05=number("Interruptions, 5%", "5th percentile over simulated runs.", REASON),
+    simulated_interruptions_p95=number("Interruptions, 95%", "95th percentile over simulated runs.", REASON),
+    simulated_wall_p05_s=seconds("Wall clock, 5%", "5th percentile over simulated runs.", REASON),
+    simulated_wall_p95_s=seconds("Wall clock, 95%", "95th percentile over simulated runs.", REASON),
     daly_young_interval_s=seconds("Daly-Young interval", "Checkpoint interval by Young and Daly's formula.", REASON),
     **_BEST,
     ettr_at_optimum=share(
-        "Wall-clock ETTR at the best interval", "Exact ETTR at the best checkpoint interval.", blank=REASON
+        "Wall-clock ETTR at the best interval", "Exact ETTR at the best checkpoint interval.", REASON
     ),
     clustered=_CLUSTERED,
     **_TARGET,
@@ -90,13 +82,13 @@ MITIGATIONS = table(
     "mitigations",
     "A size of run and one change: its effect. The columns of the plan are those after the change.",
     **_SIZE,
-    mitigation=words("Change", "Assumption that is changed.", blank=REASON),
+    mitigation=words("Change", "Assumption that is changed.", REASON),
     **_NODE_RATE,
     **{name: replace(column, blank=REASON) for name, column in (_INTERVAL | _HABITS).items()},
-    ettr_before=share("Wall-clock ETTR before", "Exact ETTR without the change.", blank=REASON),
-    ettr_after=share("Wall-clock ETTR after", "Exact ETTR with the change.", blank=REASON),
+    ettr_before=share("Wall-clock ETTR before", "Exact ETTR without the change.", REASON),
+    ettr_after=share("Wall-clock ETTR after", "Exact ETTR with the change.", REASON),
     node_hours_saved_per_productive_week=number(
-        "node-hours saved a week of work", "Node-hours saved for each week of work.", blank=REASON, unit="node-hours"
+        "node-hours saved a week of work", "Node-hours saved for each week of work.", REASON, unit="node-hours"
     ),
     gpu_hours_saved_per_productive_week=number(
         *("GPU-hours saved a week of work", "GPU-hours saved for each week of work."),
@@ -114,9 +106,9 @@ ETTR_ASSUMPTIONS = table(
     "ettr_assumptions",
     "An assumption of the plans, and its source.",
     assumption=words("What", "The assumption."),
-    amount=number("Amount", "Value of the assumption.", blank="the failure rate of a node is not known"),
+    amount=number("Amount", "Value of the assumption.", "the failure rate of a node is not known"),
     unit=words("Unit", "Unit of the amount."),
-    n=count("n", "Failures or waits from which the amount is estimated.", blank="it is not estimated from counts"),
+    n=count("n", "Failures or waits from which the amount is estimated.", "it is not estimated from counts"),
     source=words(
         "From", "Trace, configuration, or how failures are attributed to infrastructure.", "no run has a known time"
     ),
@@ -162,7 +154,7 @@ ETTR_CONTOUR = table(
     ettr=share("ETTR", "Effective training time ratio (ETTR) to keep."),
     **_INTERVAL,
     **_HABITS,
-    failures_per_1000_node_days=number("per 1,000 node-days", "Highest failure rate of a node.", blank=REASON),
+    failures_per_1000_node_days=number("per 1,000 node-days", "Highest failure rate of a node.", REASON),
 )
 
 # Settings of ETTR that concern runs already done.

@@ -36,7 +36,7 @@ def ettr_by_gpus(inputs: Inputs, study: Study) -> Figure:
     habit, rate = habits_from_assumptions(assumptions), rate_row(rates)
     target = assumptions.filter(assumption="size of the run")["amount"].item()
     plans = ettr.with_columns(inputs["ettr_outlook"]["scheduled_ettr"], size=pl.coalesce("gpus", "nodes"))
-    plans = plans.filter(pl.col("ettr_renewal").is_not_null(), checkpoint_interval_s=habit.interval_s)
+    plans = plans.drop_nulls("ettr_renewal").filter(checkpoint_interval_s=habit.interval_s)
     # A run on part of a node uses the whole node.
     plans = plans.filter(pl.col("size") >= (rate["node_gpus"] or 1))
     projected = plans.filter(rate=ESTIMATE[0]).height > 1
@@ -156,12 +156,10 @@ def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt
         rules = lines.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.low)")
         points = lines.mark_point(filled=True, size=60, opacity=1).encode(y=y)
         layers += [rules.encode(y=y_low, y2="high:Q"), points]
-    if datasets["target"] and projected:
-        points = make_chart("target").mark_point(filled=True, size=70, opacity=1)
-        layers.append(points.encode(x=x, y=y, color=colour))
-    if datasets["own"]:
-        points = make_chart("own").mark_point(filled=False, size=70, strokeWidth=2)
-        layers.append(points.encode(x=x, y=y, color=colour))
+    marks = {"target": {"filled": True, "size": 70, "opacity": 1}} if projected else {}
+    for name, mark in (marks | {"own": {"filled": False, "size": 70, "strokeWidth": 2}}).items():
+        if datasets[name]:
+            layers.append(make_chart(name).mark_point(**mark).encode(x=x, y=y, color=colour))
     if datasets["note"]:
         note = make_chart("note").mark_text(align="right", dx=-4, color=FAINT, fontSize=12, lineBreak="\n")
         layers.append(note.encode(x=x, y=y, text="text:N"))
@@ -184,7 +182,7 @@ def contour_chart(inputs: Inputs, study: Study) -> Figure:
     rate, habit = node_rate(inputs["node_failure_rate"], inputs["mttf_by_gpus"]), habits_from_assumptions(assumptions)
     size = int(assumptions.filter(assumption="size of the run")["amount"].item())
     size_rows = contour.filter(pl.coalesce("gpus", "nodes") == size)
-    solved = size_rows.filter(pl.col("failures_per_1000_node_days").is_not_null())
+    solved = size_rows.drop_nulls("failures_per_1000_node_days")
     title = "Highest failure rate of a node that a run can bear"
     if not solved.height:
         return empty_figure(title, size_rows["reason"][0])

@@ -37,6 +37,7 @@ from ttf.stats.large_runs.plans import (
     CONFIDENCE,
     ESTIMATE,
     FASTER_WRITES,
+    HABIT_BY_COLUMN,
     MEASURED,
     RATE_UNIT,
     Habits,
@@ -275,7 +276,7 @@ def _add_intervals(rows: Sequence[dict], queue: Mapping) -> None:
             row["reason"] = "; ".join(filter(None, (row["reason"], queue["reason"])))
             continue
         per_s = 1 / row["mttf_s"] if "mttf_s" in row else 0.0
-        habit = Habits(*(row[name] for name in habit_columns(Habits(0, 0, 0, 0, 0))))
+        habit = Habits(*(row[column] for column in HABIT_BY_COLUMN))
         short, long = (
             float(ettr_renewal(replace(habit, queue_s=queue.get(bound, habit.queue_s)).plan(per_s)))
             for bound in ("low", "high")

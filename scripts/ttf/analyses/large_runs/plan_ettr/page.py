@@ -241,7 +241,7 @@ def _down_at_once(trace: Trace, m: Numbers) -> dict | None:
         return None
     stratum = trace.table("spares_needed")["stratum"][0]
     rows = trace.table("units_down").filter(stratum=stratum, outages="all").filter(pl.col("time_s") > 0)
-    shares = [0.0] * (rows.select(pl.col("down").max()).item() + 1)
+    shares = [0.0] * (rows["down"].max() + 1)
     for down, share in rows.select("down", "time_share").iter_rows():
         shares[down] = _round4(share)
     return {"units": round(rows["units"][0]), "shares": shares}
@@ -271,19 +271,21 @@ def tables(trace: Trace) -> dict[str, PageTable]:
         assumptions = assumptions.filter(~pl.col("assumption").str.starts_with("failure rate"))
     page_tables = {"ettr-assumptions": _assumptions_table(assumptions)}
     plans = ettr.with_columns(trace.table("ettr_outlook")["scheduled_ettr"])
-    plans = plans.filter(pl.col("ettr_renewal").is_not_null(), rate="estimate")
-    rows = plans.filter(checkpoint_interval_s=values["checkpoint interval"])
+    plans = plans.filter(rate="estimate", checkpoint_interval_s=values["checkpoint interval"])
+    rows = plans.drop_nulls("ettr_renewal")
     if rows.height > 1:
         simulated = format_rows(rows, ("ettr_simulated", "ettr_simulated_se"), _format_with_error)
         rows = rows.with_columns(ettr_simulated=simulated)
-        columns: dict[str, Column] = {"gpus" if ettr["gpus"].count() else "nodes": None, "mttf_s": None}
-        columns |= {
+        columns: dict[str, Column] = {
+            "gpus" if ettr["gpus"].count() else "nodes": None,
+            "mttf_s": None,
             "scheduled_ettr": ("Of scheduled time", words.share),
             "ettr_renewal": ("Of wall-clock time", words.share),
+            "ettr_simulated": ("Simulated", str),
+            "optimal_interval_s": None,
         }
-        columns |= {"ettr_simulated": ("Simulated", str), "optimal_interval_s": None}
         page_tables["ettr"] = PageTable(rows, columns, ETTR)
-    gains = trace.table("mitigations").filter(pl.col("ettr_after").is_not_null() & (size_column >= size))
+    gains = trace.table("mitigations").drop_nulls("ettr_after").filter(size_column >= size)
     if gains.height:
         sizes = gains.select(size_column.unique().sort().head(1 + LARGER_SIZES)).to_series()
         unit = "GPU" if gains["gpus"].count() else "node"

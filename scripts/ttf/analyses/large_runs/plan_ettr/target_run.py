@@ -49,7 +49,7 @@ def mark_target(
         "waits": settings["queue"]["n"],
         "limit_size": invalid_rows.select(pl.coalesce("gpus", "nodes").min()).item(),
     }
-    for test in bucket.filter(pl.col("p_clustered").is_not_null()).iter_rows(named=True):
+    for test in bucket.drop_nulls("p_clustered").iter_rows(named=True):
         row |= {"check_runs": test["jobs"], "check_observed": observed, "check_p_value": test["p_clustered"]}
         row["check_expected"] = test["expected_failures"]
     estimate = target_rows.row(by_predicate=pl.col("rate") == ESTIMATE[0], named=True)

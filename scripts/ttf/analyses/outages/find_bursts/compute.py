@@ -123,28 +123,27 @@ def burst_rows(level: str, events: Events | str, rng: np.random.Generator, draws
     gaps, chain_gaps = nearest_gaps(location, member, time), nearest_gaps(location, np.arange(n), time)
     observed = events.from_s, events.until_s
     n_draws = replicate_count(n, draws)
-    nulls = {
+    nulls = (
         # With one location exchanging times changes nothing; if each outage is a member, shifting changes nothing.
-        "null_permuted": None if level == "fleet" else permute_times(rng, time, events.kind, n_draws),
-        "null_shifted": None if level == "unit" else shift_times(rng, time, member, *observed, n_draws),
-        "null_jittered": jitter_times(rng, time, *observed, jitter_s, n_draws),
-    }
-    ranges = {name: _null_ranges(location, member, null) for name, null in nulls.items() if null is not None}
+        None if level == "fleet" else permute_times(rng, time, events.kind, n_draws),
+        None if level == "unit" else shift_times(rng, time, member, *observed, n_draws),
+        jitter_times(rng, time, *observed, jitter_s, n_draws),
+    )
+    ranges = [_null_range(location, member, null) for null in nulls if null is not None]
     for index, window in enumerate(WINDOWS_S):
         is_near = gaps <= window
         clustered = _clustered_interval(is_near, *_outage_clusters(level, events, window))
-        share = int(is_near.sum()) / n
+        near = int(is_near.sum())
         is_testable = window <= jitter_s
         reasons = (UNDEFINED_NULLS.get(level), clustered.get("reason"), None if is_testable else DRIFTS)
         yield {
             "location": level,
             "window_s": window,
             "n": n,
-            "near": int(is_near.sum()),
-            "share": share,
-            **{f"{name}{bound}": shares[index] for name, bounds in ranges.items() for bound, shares in bounds.items()},
-            "chance": max(bounds[""][index] for bounds in ranges.values()),
-            "is_burst": all(share > bounds["_high"][index] for bounds in ranges.values()) if is_testable else None,
+            "near": near,
+            "share": near / n,
+            "chance": max(means[index] for means, _ in ranges),
+            "is_burst": all(near / n > highs[index] for _, highs in ranges) if is_testable else None,
             "simulations": n_draws,
             "chain_share": int((chain_gaps <= window).sum()) / n,
             "longest_chain": longest_chain(location, time, window),
@@ -153,15 +152,17 @@ def burst_rows(level: str, events: Events | str, rng: np.random.Generator, draws
         }
 
 
-def _null_ranges(location: np.ndarray, member: np.ndarray, simulations: Iterable[np.ndarray]) -> dict[str, list[float]]:
-    """Return mean and 97.5th percentile of the shares at each of WINDOWS_S over the simulated times."""
+def _null_range(
+    location: np.ndarray, member: np.ndarray, simulations: Iterable[np.ndarray]
+) -> tuple[list[float], list[float]]:
+    """Return means and 97.5th percentiles of the shares at each of WINDOWS_S over the simulated times."""
     # Number members from 0 in each location.
     first_member = np.full(location.max() + 1, NEVER)
     np.minimum.at(first_member, location, member)
     gaps = (sorted_nearest_gaps(location, member - first_member[location], times) for times in simulations)
     shares = np.sort([[int((gap <= window).sum()) / len(gap) for window in WINDOWS_S] for gap in gaps], axis=0)
     high = shares[min(int(0.975 * len(shares)), len(shares) - 1)]
-    return {"": shares.mean(axis=0).tolist(), "_high": high.tolist()}
+    return shares.mean(axis=0).tolist(), high.tolist()
 
 
 def _outage_clusters(level: str, events: Events, window: int) -> tuple[np.ndarray, str]:

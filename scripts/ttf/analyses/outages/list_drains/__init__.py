@@ -66,9 +66,7 @@ DRAIN_SUMMARY = table(
     listed=count("Listed", "Listed nodes.", unit="nodes", n="nodes"),
     excluded=count("Excluded", "Listed nodes in drains/exclude.txt.", unit="nodes", n="listed"),
     outages=count("Outages", "Unplanned outages of the nodes compared.", unit="outages", n="nodes"),
-    share_of_outages=share(
-        "Share", "Share of the unplanned outages that hit listed nodes.", blank=_NONE_LISTED, n="outages"
-    ),
+    share_of_outages=share("Share", "Share of the unplanned outages that hit listed nodes.", _NONE_LISTED, n="outages"),
     ordinary_cv=number(
         "CV", "Coefficient of variation of the rates of ordinary nodes.", "no node is compared", n="nodes"
     ),
@@ -88,15 +86,15 @@ DRAIN_BACKTEST = table(
     "drain_backtest",
     "One row per week: failures among nodes listed from earlier data, and among other nodes; all: all weeks.",
     window=words("Week", "First day of the week, or all."),
-    start_s=whole_seconds("From", "Start of the week, on the clock of the trace.", blank="of all weeks"),
+    start_s=whole_seconds("From", "Start of the week, on the clock of the trace.", "of all weeks"),
     listed=count("Listed", "Listed nodes that were up when the week began.", unit="nodes"),
     failed=count("Failed", "Listed nodes with an unplanned outage in the week.", unit="nodes"),
-    share=share("Share", "Share of listed nodes with an unplanned outage.", blank=REASON),
+    share=share("Share", "Share of listed nodes with an unplanned outage.", REASON),
     others=count("Others", "Unlisted nodes that were up when the week began.", unit="nodes"),
     others_failed=count("failed", "Unlisted nodes with an unplanned outage in the week.", unit="nodes"),
-    base_share=share("Base share", "Share of unlisted nodes with an unplanned outage.", blank=REASON),
+    base_share=share("Base share", "Share of unlisted nodes with an unplanned outage.", REASON),
     expected=number("Expected", "Listed nodes expected to fail at their fleets' base share.", REASON, unit="nodes"),
-    ratio=number("Ratio", "Number of failed listed nodes divided by the expected number.", blank=REASON),
+    ratio=number("Ratio", "Number of failed listed nodes divided by the expected number.", REASON),
     **clustered_columns(number),
 )
 

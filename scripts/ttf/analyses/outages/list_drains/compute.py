@@ -68,7 +68,7 @@ def exclude_option(names: Iterable[str]) -> str:
 
 def failure_causes(durations: pl.LazyFrame) -> pl.DataFrame:
     """Return node, failure_causes of the infrastructure failures that name a node."""
-    failed = durations.filter(pl.col("event") == EVENT, pl.col("failed_node").is_not_null())
+    failed = durations.filter(event=EVENT).drop_nulls("failed_node")
     causes = top_causes(failed.select("cause", node="failed_node").collect(engine="streaming"))
     return causes.rename({"causes": "failure_causes"})
 
@@ -131,7 +131,7 @@ def jobs_lost(inputs: Inputs, checkpoint_interval_s: int) -> pl.DataFrame | None
     if "durations_infra" not in inputs:
         return None
     attempts = inputs.scan("durations_infra", ["event", "failed_node", "duration_s", "gpu_milli"])
-    attributed = attempts.filter(pl.col("event") == EVENT, pl.col("failed_node").is_not_null())
+    attributed = attempts.filter(event=EVENT).drop_nulls("failed_node")
     half_s = pl.min_horizontal(2 * pl.col("duration_s"), pl.lit(checkpoint_interval_s))
     sums = attributed.group_by(node="failed_node").agg(
         jobs_lost=pl.len().cast(pl.Int64), half_s=(pl.col("gpu_milli").cast(pl.Int128) * half_s).sum()
@@ -167,9 +167,9 @@ def compare_outages(
     compared = with_power(compared, threshold, ordinary)
     nodes = with_posterior(compared).with_columns(
         names,
-        outages=pl.Series(history.count_outages(history.begin_s, history.end_s + 1), dtype=pl.Int64),
+        outages=history.count_outages(history.begin_s, history.end_s + 1),
         gpus=pl.Series(gpus, dtype=pl.Float64),
-        in_service=pl.Series(history.is_in_service, dtype=pl.Boolean),
+        in_service=history.is_in_service,
     )
     unplanned = outages.filter(~pl.col("planned"), "counted")
     down = unplanned.group_by("node").agg(down_s=(pl.col("seen_until_s") - pl.col("start_s")).sum())

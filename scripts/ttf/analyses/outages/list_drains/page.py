@@ -22,12 +22,10 @@ def lines(trace: Trace, m: Numbers) -> list[Line]:
         return [Line(title, "no node can be compared with others", table, checked=False)]
     if m["drains.listed"]:
         return []
-    outages = "[drains.outages outage]"
-    nodes = "[drains.nodes]"
     if statement_rules.r11_no_power(m, "drains"):
         return [Line(title, statement_rules.cannot_tell(m, "drains"), table, checked=False)]
     power = "a typical node with [drains.detectable_ratio:2] times the outages would be found with 80% power"
-    return [Line(title, f"0 of {nodes}, of {outages}; {power}", table)]
+    return [Line(title, f"0 of [drains.nodes], of [drains.outages outage]; {power}", table)]
 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
@@ -42,7 +40,7 @@ def tables(trace: Trace) -> dict[str, PageTable]:
     columns = dict.fromkeys(("node", "fleet", "saved_gpu_hours", "saved_node_hours", "idle_gpu_hours"))
     columns |= dict.fromkeys(("outages", "again_24h", "expected", "jobs_lost", "causes"))
     columns |= {"rate_ratio": Interval(low="ci_low", high="ci_high"), "q_value": None}
-    backtest = trace.table("drain_backtest").filter(pl.col("window") == "all", pl.col("listed") > 0)
+    backtest = trace.table("drain_backtest").filter(pl.col("listed") > 0, window="all")
     week_columns = dict.fromkeys(("listed", "failed", "share", "others", "others_failed", "base_share"))
     return {
         "drain-evidence": PageTable(drains, evidence, DRAIN_LIST),

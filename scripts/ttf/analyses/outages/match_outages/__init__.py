@@ -14,10 +14,10 @@ OUTAGE_MATCHES = table(
     after_s=whole_seconds("to", "An outage counts if it begins within this time after the attempt's end."),
     n=count("n", "Infrastructure failures of attempts on an observed node, or outages."),
     events=count("Events", "Failures near an outage, or outages with this effect."),
-    share=share("Share", "Share of failures near an outage, or of outages with this effect.", blank=REASON),
+    share=share("Share", "Share of failures near an outage, or of outages with this effect.", REASON),
     **wilson_columns(REASON),
     **clustered_columns(share),
-    expected=share("Expected", "Expected share if each node's outages are shifted at random.", blank=REASON),
+    expected=share("Expected", "Expected share if each node's outages are shifted at random.", REASON),
     median_s=seconds(
         "Median time to the outage", "Median time from failure to outage; below 0, the outage came first.", REASON
     ),

@@ -33,7 +33,7 @@ NONE_NEAR = "no such outage is near"
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
     outages = inputs.read("outages", ("node", "start_s", "planned", "counted"))
-    outages = outages.filter("counted", pl.col("node").is_not_null()).select("node", "planned", time_s="start_s")
+    outages = outages.filter("counted").drop_nulls("node").select("node", "planned", time_s="start_s")
     exposure = inputs.read("exposure", ("node", "from_s", "until_s")).drop_nulls("node")
     durations, placements = inputs.scan("durations_infra", _DURATIONS), inputs.scan("placements")
     failures = failures_on_nodes(durations, placements, exposure)
@@ -47,7 +47,7 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
 
 def failures_on_nodes(durations: pl.LazyFrame, placements: pl.LazyFrame, exposure: pl.DataFrame) -> pl.DataFrame:
     """Return run, end_s, node_list and CLUSTER_COLUMNS of infra failures. node_list: nodes observed at that time."""
-    infra_failures = durations.filter(pl.col("event") == EVENT, pl.col("end_s").is_not_null()).drop("event", "basis")
+    infra_failures = durations.filter(event=EVENT).drop_nulls("end_s").drop("event", "basis")
     attempt_nodes = placements.select("attempt_id", "node").drop_nulls().unique()
     node_windows = infra_failures.select("attempt_id", "end_s").join(attempt_nodes, on="attempt_id")
     node_windows = node_windows.join(exposure.lazy(), on="node")
@@ -120,16 +120,15 @@ def summarise_matches(rows: pl.DataFrame, basis: str) -> pl.DataFrame:
         keys = dict(zip(_KEYS, key, strict=True))
         matches = rows.filter(**keys)
         n, events = matches.height, int(matches["holds"].sum())
-        reasons, row = [], keys | {"basis": basis, "n": n, "events": events} | add_wilson("share", events, n)
+        row = keys | {"basis": basis, "n": n, "events": events} | add_wilson("share", events, n)
         if not n:
-            reasons.append(NO_FAILURE if key[0] == NEAR else NO_OUTAGE)
+            row["reason"] = NO_FAILURE if key[0] == NEAR else NO_OUTAGE
         elif key[0] != NEAR:
-            reasons.append(f"expected and time: {NO_NULL}")
+            row["reason"] = f"expected and time: {NO_NULL}"
         else:
             row["expected"] = float(matches["probability"].to_numpy().sum()) / n
-            row["median_s"] = matches["to_s"].median()
-            reasons += [] if events else [NONE_NEAR]
-        table_rows.append(row | {"reason": "; ".join(reasons) or None})
+            row |= {"median_s": matches["to_s"].median(), "reason": None if events else NONE_NEAR}
+        table_rows.append(row)
     is_near, table = pl.col("measure") == NEAR, OUTAGE_MATCHES.frame(table_rows).drop(CLUSTERED)
     parts = [
         clustered_shares(rows.filter(mask), _KEYS, pl.col("holds").sum(), pl.len()) for mask in (is_near, ~is_near)

@@ -22,7 +22,7 @@ def outage_causes(inputs: Inputs, study: Study) -> Figure:
     depth = _choose_depth(causes)
     if depth is None:
         return empty_figure("Outages by cause", "no record of an outage names a cause" if causes.height else "none")
-    title, causes_at_depth = f"Outages by {depth}", causes.filter(pl.col("depth") == depth)
+    title, causes_at_depth = f"Outages by {depth}", causes.filter(depth=depth)
     rows = _rank_causes(causes_at_depth, depth)
     measures = {name: label for name, label in _MEASURES.items() if causes_at_depth[name].sum()}
     rows = add_percentages(rows, measures)
@@ -42,7 +42,7 @@ def outage_causes(inputs: Inputs, study: Study) -> Figure:
 def _choose_depth(causes: pl.DataFrame) -> str | None:
     """Return the first of class, level and cause with several values, else the first with any; None if all blank."""
     named_depths = [name for name in ("class", "level", "cause") if causes[name].count()]
-    divided_depths = [name for name in named_depths if causes.filter(pl.col("depth") == name)[name].n_unique() > 1]
+    divided_depths = [name for name in named_depths if causes.filter(depth=name)[name].n_unique() > 1]
     return next(iter([*divided_depths, *named_depths]), None)
 
 

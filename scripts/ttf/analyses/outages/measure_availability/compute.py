@@ -48,7 +48,7 @@ def summarise_outages(outages: pl.DataFrame, exposure: pl.DataFrame | None, is_a
     if exposure is not None:
         is_observed = (pl.col("start_s") <= pl.col("until_s")) & (pl.col("seen_until_s") >= pl.col("from_s"))
         observed = outages.with_row_index().join(exposure, on="unit_id").filter(is_observed)["index"].n_unique()
-        row |= {"units_watched": exposure["unit_id"].n_unique(), "outages_outside": outages.height - observed}
+        row["outages_outside"] = outages.height - observed
     if is_all and outages.height:
         from_s, to_s = outages.select(pl.col("start_s").min(), pl.col("seen_until_s").max()).row(0)
         row |= {"from_s": from_s, "to_s": to_s, "days": -(-(to_s - from_s) // DAY_S)}
@@ -219,7 +219,7 @@ def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     names, summed = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
     frames = [frame.select(name for name in (*names, *summed) if name in frame.columns) for frame in frames]
     labels = pl.concat([frame["stratum"].unique() for frame in frames]).unique().sort()
-    units = max(frame.select(pl.col("unit").max()).item() or 0 for frame in frames) + 1
+    units = max(frame["unit"].max() or 0 for frame in frames) + 1
     key = pl.col("stratum").cast(pl.Enum(labels)).to_physical().cast(pl.Int64) * units + pl.col("unit")
     combined = pl.concat(
         [frame.lazy().select(pl.exclude("stratum", "unit"), key=key) for frame in frames], how="diagonal"

@@ -15,7 +15,7 @@ METHODS = {"exponential": "Exponential", "observed": "Observed times", "weeks": 
 
 def tables(trace: Trace) -> dict[str, PageTable]:
     """Return the spares of all units; for a week, the spares of runs, and the largest run that all methods cover."""
-    units = trace.table("spares").filter(pl.col("stratum_by") == ALL, pl.col("outages") == ALL)
+    units = trace.table("spares").filter(stratum_by=ALL, outages=ALL)
     unit_columns = {"p": None, "spares_observed": Interval(low="observed_low", high="observed_high")}
     unit_columns |= dict.fromkeys(("spares_binomial", "spares_added", "short_share"))
     week = trace.table("capacity").filter(hours=WEEK_HOURS).drop_nulls("p_never_short")

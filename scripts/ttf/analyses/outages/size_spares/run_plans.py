@@ -36,9 +36,9 @@ def plan_runs(parts: Sequence[tuple[Part, Course | None]], inputs: Inputs) -> di
         for nodes, gpus in sizes.items()
         for hours in HOURS
     ]
-    capacity_rows = [row | {"largest": False} for run in runs for row in plan_capacity(planner, run, options.spares)]
-    needed = [row | {"largest": False} for run in runs for row in plan_spares(planner, run, options.spare_targets)]
-    return mark_largest(CAPACITY.frame(capacity_rows), SPARES_NEEDED.frame(needed))
+    capacity = (row for run in runs for row in plan_capacity(planner, run, options.spares))
+    needed = (row for run in runs for row in plan_spares(planner, run, options.spare_targets))
+    return mark_largest(CAPACITY.frame(capacity), SPARES_NEEDED.frame(needed))
 
 
 def _blank_tables(reason: str) -> dict[str, pl.DataFrame]:
@@ -50,7 +50,7 @@ def mark_largest(capacity: pl.DataFrame, spares: pl.DataFrame) -> dict[str, pl.D
     is_week = (pl.col("hours") == WEEK_HOURS) & (pl.col("target") == pl.col("target").max())
     weeks = spares.filter(is_week).drop_nulls("spares")
     methods_by_nodes = weeks.group_by("nodes").agg(pl.col("way").n_unique())
-    nodes = methods_by_nodes.filter(pl.col("way") == weeks["way"].n_unique())["nodes"].max()
+    nodes = methods_by_nodes.filter(way=weeks["way"].n_unique())["nodes"].max()
     is_largest = (pl.col("hours") == WEEK_HOURS) & (pl.col("nodes") == (nodes or 0))
     is_fewest = pl.col("spares") == pl.col("spares").min()
     is_needed = is_week & pl.col("spares").is_not_null()

@@ -17,10 +17,10 @@ DAY_S = 86_400
 def mcf(inputs: Inputs, study: Study) -> Figure:
     """Draw the curve with its band, and the straight line to the same end."""
     title = "Faults of a unit so far, on average"
-    curve = inputs["mcf"].filter(pl.col("stratum_by") == "all")
+    curve = inputs["mcf"].filter(stratum_by="all")
     if curve.height < 2:
         return empty_figure(title, "fewer than two faults began while units were watched")
-    total_row = inputs["growth"].filter(pl.col("stratum_by") == "all").row(0, named=True)
+    total_row = inputs["growth"].filter(stratum_by="all").row(0, named=True)
     columns = {name: curve[name].to_numpy() for name in ("time_s", "at_risk", "mcf", "ci_low", "ci_high")}
     steps = pl.DataFrame(thin_arrays(columns | {"events": curve["at_risk"].to_numpy()}, MOST_POINTS))
     low, high = (pl.col(bound).fill_nan(None) for bound in ("ci_low", "ci_high"))

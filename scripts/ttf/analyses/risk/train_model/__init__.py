@@ -11,7 +11,9 @@ LINEAGE = table(
     "One row per window of submissions: the model trained after it, and the decision of its test on the next window.",
     window=text("Window", "Window of submissions: day, week, month, part or all.", public_pattern=WINDOWS),
     jobs=count("Jobs", "Jobs submitted in the window."),
-    parent=text("Parent", "Model from which training started.", "trained from nothing, or not trained", WINDOWS),
+    parent=text(
+        "Parent", "Model from which training started.", "trained from nothing, or not trained", public_pattern=WINDOWS
+    ),
     trained=truth("Trained", "Whether a model was trained."),
     kind=words("Kind", "Kind of model: nested_rate (history alone) or logistic (regression).", REASON),
     decision=words("Decision", "promoted, not promoted: why, not trained: why, pending (last window) or only model."),
@@ -21,7 +23,7 @@ LINEAGE = table(
         REASON,
         unit="jobs",
     ),
-    tested_on=text("Tested on", "The next window.", REASON, WINDOWS),
+    tested_on=text("Tested on", "The next window.", REASON, public_pattern=WINDOWS),
     n_test=count("n", "Jobs of the next window that ended.", REASON),
     log_loss_new=number("New", _NATS, REASON, n="n_test"),
     log_loss_cold=number("From nothing", "Log-loss of a model trained from nothing on all ended jobs.", REASON),
@@ -37,8 +39,10 @@ LINEAGE = table(
     **clustered_columns(number),
     drift_max=number("Drift", "Largest effect size of a feature, against the jobs of earlier windows.", REASON),
     drift_feature=words("Of", "The feature with that effect size.", REASON),
-    model=text("Model", "Name of the model's file under models/.", REASON, WINDOWS),
-    current=text("In use", "The model in use after this decision.", "none has been promoted yet", WINDOWS),
+    model=text("Model", "Name of the model's file under models/.", REASON, public_pattern=WINDOWS),
+    current=text(
+        "In use", "The model in use after this decision.", "none has been promoted yet", public_pattern=WINDOWS
+    ),
     reason=reason("Reason of the decision, and of blank cells."),
 )
 
