@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-import yaml
-
 from ttf.engine.checkout import find_workflow_file, list_workflow_files
+from ttf.study.configuration.yaml_files import load_yaml
 
 # Everything that a rerun of the study needs.
 SOURCES = (
@@ -32,7 +31,7 @@ def find_publication_date(settings: Mapping, root: Path, environment: Mapping[st
         return settings["date"]
     if environment.get("SOURCE_DATE_EPOCH", "").isdecimal():
         return datetime.fromtimestamp(int(environment["SOURCE_DATE_EPOCH"]), UTC).date().isoformat()
-    cited = yaml.safe_load((root / "CITATION.cff").read_text(encoding="utf-8"))
+    cited = load_yaml(root / "CITATION.cff")
     return str(cited.get("date-released") or _read_commit_date(root))
 
 

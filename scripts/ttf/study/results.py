@@ -68,10 +68,6 @@ class Tables(Mapping[str, "pl.DataFrame"]):
             return scan_parquet(path).collect(), contract
         return read_without_renaming(path, contract)
 
-    def find_contract(self, path: str) -> Table | None:
-        """Return the contract of the table at this path below the folder of the trace."""
-        return next((contract for contract in self._contracts.values() if contract.path == path), None)
-
     def __getitem__(self, name: str) -> pl.DataFrame:
         return self.read(name)[0]
 

@@ -14,8 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import yaml
-
 from ttf.analyses.catalogue import find_analysis_folders, load_analyses
 from ttf.analyses.declaration import PRICE_KEYS, PRODUCTS
 from ttf.engine.checkout import CHECKOUT, find_workflow_file, name_workflow_file
@@ -89,7 +87,7 @@ class Study:
         # Digest of code -> its modules.
         self.code_files: dict[str, list[str]] = {}
         self.formats, self._declarations = load_formats(), find_declarations()
-        self.measured_resources = yaml.safe_load((CHECKOUT / "workflow" / "resources.yaml").read_text(encoding="utf-8"))
+        self.measured_resources: dict = load_yaml(CHECKOUT / "workflow" / "resources.yaml")
         registry = load_yaml(CHECKOUT / "config" / "traces.yaml", "config/traces.yaml")
         self.config = resolve(layers, registry, {name: format["tables"] for name, format in self.formats.items()})
         self.taxonomy = load_taxonomy(CHECKOUT / "config" / "taxonomy.yaml", self.config["taxonomy"])

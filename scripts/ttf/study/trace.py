@@ -14,14 +14,14 @@ from ttf.study.configuration.mapping import parse_window
 from ttf.study.configuration.model_features import build_risk_options
 from ttf.study.configuration.registry_options import merge_infra_failures
 from ttf.study.recognition.first_lines import build_layouts, read_names
-from ttf.study.recognition.format_declarations import READING_KEYS, merge_outcomes, select_meaning
+from ttf.study.recognition.format_declarations import merge_outcomes, select_meaning, select_reading_options
 from ttf.study.trace_files import find_log_key, get_disk_path, get_member, get_part_name
 from ttf.study.watch import parse_boots, parse_log_end, read_watch_options
 
 STRATA_OF_JOBS = ["gpu_type", "gpu_count", "account"]
 
 
-@dataclass
+@dataclass(repr=False)
 class Trace:
     """entry: the trace in the registry; format: the declaration of its format.
 
@@ -44,13 +44,13 @@ class Trace:
     windows: dict
     shares: int
     tells_reasons: bool
-    taxonomy: dict = field(repr=False)
-    outage_rules: list = field(repr=False)
-    schema: str | None = field(repr=False)
+    taxonomy: dict
+    outage_rules: list
+    schema: str | None
     node_logs: list[str] = field(default_factory=list)
-    log_rules: dict = field(default_factory=dict, repr=False)
+    log_rules: dict = field(default_factory=dict)
     training_logs: list[str] = field(default_factory=list)
-    log_profiles: dict = field(default_factory=dict, repr=False)
+    log_profiles: dict = field(default_factory=dict)
 
     @property
     def gives(self) -> str:
@@ -167,10 +167,6 @@ class Trace:
         return build_risk_options(self.name, self.entry, self.format, self.settings["risk"]["features"], self.clock)
 
     @property
-    def reading_options(self) -> dict:
-        return {key: self.entry[key] for key in READING_KEYS if key in self.entry}
-
-    @property
     def meaning(self) -> dict:
         """Return the mapping and the outcomes of the columns: see `select_meaning`; and the limits of logs."""
         if find_log_key(self.format) != "node_logs":
@@ -184,7 +180,7 @@ class Trace:
         logs = {"rules": self.log_rules, "times": self.log_times} | self.log_limits
         options = {"node_logs": logs, "training_logs": self.training_log_options}
         key = find_log_key(self.format)
-        entry = self.reading_options | ({key: options[key]} if key else {})
+        entry = select_reading_options(self.entry) | ({key: options[key]} if key else {})
         return {"reader": self.format.get("reader"), "entry": entry, "schema": self.schema}
 
     @property

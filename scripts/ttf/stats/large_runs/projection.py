@@ -33,21 +33,23 @@ def projection_limit(sums: pl.DataFrame, law: pl.DataFrame) -> ProjectionLimit:
     be tested, up to the largest bucket with FEWEST_MEASURED failures. Otherwise up to FURTHEST times the largest run.
     """
     test = law.row(-1, named=True)
-    largest = sums["nodes"].max() or 0
+    largest = sums.select(pl.col("nodes").max()).item() or 0
     if test["basis"] == "proxy":
-        reason = "infrastructure failures are not distinguished from others"
-        return ProjectionLimit(largest, 0, reason, "states, reasons or health checks that name infrastructure failures")
-    if test["verdict"] == "rejected":
-        reason = "pooled over all jobs, MTTF does not fall as 1/N (within users it may)"
-        return ProjectionLimit(largest, 0, reason, f"runs of that size with {FEWEST_MEASURED} failures or more")
-    if test["verdict"] != "agrees":
+        nodes, reason = 0, "infrastructure failures are not distinguished from others"
+        needed = "states, reasons or health checks that name infrastructure failures"
+    elif test["verdict"] == "rejected":
+        nodes, reason = 0, "pooled over all jobs, MTTF does not fall as 1/N (within users it may)"
+        needed = f"runs of that size with {FEWEST_MEASURED} failures or more"
+    elif test["verdict"] == "agrees":
+        nodes, needed = FURTHEST * largest, "longer records of larger runs"
+        reason = f"a projection goes no further than {FURTHEST} times the largest run of the trace"
+    else:
         rows_by_size = {high: sums.filter(pl.col("nodes").is_between(low, high)) for low, high in buckets(largest)}
         measured_sizes = [high for high, rows in rows_by_size.items() if rows["failures"].sum() >= FEWEST_MEASURED]
-        reason = f"whether MTTF falls as 1/N could not be tested ({test['reason'] or test['verdict']})"
+        nodes = max(measured_sizes, default=0)
         needed = f"runs of several sizes with {FEWEST_MEASURED} failures or more each"
-        return ProjectionLimit(largest, max(measured_sizes, default=0), reason, needed)
-    reason = f"a projection goes no further than {FURTHEST} times the largest run of the trace"
-    return ProjectionLimit(largest, FURTHEST * largest, reason, "longer records of larger runs")
+        reason = f"whether MTTF falls as 1/N could not be tested ({test['reason'] or test['verdict']})"
+    return ProjectionLimit(largest, nodes, reason, needed)
 
 
 def buckets(largest: int) -> Iterator[tuple[int, int]]:

@@ -257,10 +257,22 @@ MIN_SIMILARITY = 0.8
 
 def describe_type(schema: dict) -> str:
     """Return the type of a key in words."""
-    words = {"string": "text", "integer": "a whole number", "number": "a number", "object": "a mapping"}
-    words |= {"boolean": "true or false", "array": "a list of names", "null": "nothing"}
-    list_words = {"integer": "a list of whole numbers", "number": "a list of numbers", "object": "a list of mappings"}
-    list_words |= {"array": "a list of lists of names", "['number', 'string']": "a list of numbers or texts"}
+    words = {
+        "string": "text",
+        "integer": "a whole number",
+        "number": "a number",
+        "object": "a mapping",
+        "boolean": "true or false",
+        "array": "a list of names",
+        "null": "nothing",
+    }
+    list_words = {
+        "integer": "a list of whole numbers",
+        "number": "a list of numbers",
+        "object": "a list of mappings",
+        "array": "a list of lists of names",
+        "['number', 'string']": "a list of numbers or texts",
+    }
     if schema["type"] == "array":
         return list_words.get(str(schema["items"]["type"]), words["array"])
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]

@@ -63,9 +63,13 @@ def read_schema_text(file: Path) -> str:
 
 def select_meaning(entry: dict, format: dict) -> dict:
     """Return the words and columns that define jobs: from the registry entry, else from the format."""
-    meaning = {key: format[key] for key in ("mapping", "outcomes") if key in format}
-    meaning |= {key: entry[key] for key in READING_KEYS if key in entry}
+    meaning = {key: format[key] for key in ("mapping", "outcomes") if key in format} | select_reading_options(entry)
     return meaning | ({"outcomes": merge_outcomes(entry, format)} if "outcomes" in meaning else {})
+
+
+def select_reading_options(entry: dict) -> dict:
+    """Return the keys of a registry entry for reading a trace and for the meaning of its columns."""
+    return {key: entry[key] for key in READING_KEYS if key in entry}
 
 
 def merge_outcomes(entry: dict, format: dict) -> dict[str, list[str]]:

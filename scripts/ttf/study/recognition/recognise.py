@@ -94,7 +94,8 @@ def recognise(data: Path) -> RecognisedTrace:
     # A table that is also a log, as of events with a node and a time, is read as the table.
     matching_fits = [fit for fit in matching_fits if not is_log_format(fit.shape.declaration)] or matching_fits
     # Files of records, of which the first recipe counts.
-    matching_fits = matching_fits or [*itertools.islice(_match_recipes(folder, formats), 1)]
+    recipe_fits = (fit_shape(folder, shape) for shape in build_recipe_shapes(formats))
+    matching_fits = matching_fits or [fit for fit in recipe_fits if fit.is_match][:1]
     if not matching_fits:
         archives = [*_suggest_unpacking(folder, registry)]
         if not archives and (drafted := _draft_trace(folder, fits, formats, registry)):
@@ -119,12 +120,6 @@ def recognise(data: Path) -> RecognisedTrace:
 @cache
 def _load_registry() -> dict:
     return load_yaml(TRACES, TRACES_FILE)
-
-
-def _match_recipes(folder: Folder, formats: dict) -> Iterator[Fit]:
-    for shape in build_recipe_shapes(formats):
-        if (fit := fit_shape(folder, shape)).is_match:
-            yield fit
 
 
 def _draft_trace(folder: Folder, fits: list[Fit], formats: dict, registry: dict) -> RecognisedTrace | None:

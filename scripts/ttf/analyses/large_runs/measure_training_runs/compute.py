@@ -1,7 +1,7 @@
 """The account of training runs, their interruptions and slow-downs, and what they tell about checkpoints."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise, starmap
 
 import numpy as np
 import polars as pl
@@ -46,19 +46,13 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame]:
         durations, attempts, jobs = (inputs.read(name) for name in ("durations_infra", "attempts", "jobs"))
         join = join_jobs(logs, list_records(durations, attempts, jobs, outages))
     runs = {name: account_run(attempts) for name, attempts in name_runs(logs).items()}
-    interruptions = TRAINING_INTERRUPTIONS.frame(
-        [row for name, run in runs.items() for row in list_interruptions(name, run)]
-    )
-    causes = TRAINING_CAUSES.frame(summarise_causes(interruptions))
-    rows = [describe_run(name, run) for name, run in runs.items()]
+    interruptions = TRAINING_INTERRUPTIONS.frame(chain(*starmap(list_interruptions, runs.items())))
     return {
-        "training_time": pl.concat([TRAINING_TIME.frame([]), *(list_times(*item) for item in runs.items())]),
-        "training_runs": TRAINING_RUNS.frame(rows),
+        "training_time": pl.concat([TRAINING_TIME.frame([]), *starmap(list_times, runs.items())]),
+        "training_runs": TRAINING_RUNS.frame(starmap(describe_run, runs.items())),
         "training_interruptions": interruptions,
-        "training_causes": causes,
-        "training_slowdowns": TRAINING_SLOWDOWNS.frame(
-            [row for name, run in runs.items() for row in list_changes(name, run)]
-        ),
+        "training_causes": TRAINING_CAUSES.frame(summarise_causes(interruptions)),
+        "training_slowdowns": TRAINING_SLOWDOWNS.frame(chain(*starmap(list_changes, runs.items()))),
         "training_unjoined": TRAINING_UNJOINED.frame(join.unjoined),
         "training_summary": TRAINING_SUMMARY.frame([summarise_runs(runs) | join.counts]),
     }

@@ -241,7 +241,7 @@ def _down_at_once(trace: Trace, m: Numbers) -> dict | None:
         return None
     stratum = trace.table("spares_needed")["stratum"][0]
     rows = trace.table("units_down").filter(stratum=stratum, outages="all").filter(pl.col("time_s") > 0)
-    shares = [0.0] * (rows["down"].max() + 1)
+    shares = [0.0] * (rows.select(pl.col("down").max()).item() + 1)
     for down, share in rows.select("down", "time_share").iter_rows():
         shares[down] = _round4(share)
     return {"units": round(rows["units"][0]), "shares": shares}

@@ -24,9 +24,9 @@ class History:
 
     names: list[str]
     fleets: list[str]
-    watch: tuple[np.ndarray, np.ndarray, np.ndarray]
-    down: tuple[np.ndarray, np.ndarray, np.ndarray]
-    starts: tuple[np.ndarray, np.ndarray, np.ndarray]
+    watch: tuple[np.ndarray, ...]
+    down: tuple[np.ndarray, ...]
+    starts: tuple[np.ndarray, ...]
 
     @classmethod
     def build(cls, outages: pl.DataFrame, exposure: pl.DataFrame) -> "History":
@@ -104,7 +104,5 @@ class History:
         return nodes.drop("lemon"), ordinary
 
 
-def _columns_as_arrays(
-    frame: pl.DataFrame, node: str, begin: str, end: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return frame[node].to_numpy(), frame[begin].to_numpy(), frame[end].to_numpy()
+def _columns_as_arrays(frame: pl.DataFrame, *columns: str) -> tuple[np.ndarray, ...]:
+    return tuple(column.to_numpy() for column in frame.select(columns))

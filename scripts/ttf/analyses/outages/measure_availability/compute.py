@@ -219,7 +219,7 @@ def _sum_strata(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     names, summed = ("stratum", "unit", "block"), ("watched", "exposure_s", *_SUMS)
     frames = [frame.select(name for name in (*names, *summed) if name in frame.columns) for frame in frames]
     labels = pl.concat([frame["stratum"].unique() for frame in frames]).unique().sort()
-    units = max(frame["unit"].max() or 0 for frame in frames) + 1
+    units = max(frame.select(pl.col("unit").max()).item() or 0 for frame in frames) + 1
     key = pl.col("stratum").cast(pl.Enum(labels)).to_physical().cast(pl.Int64) * units + pl.col("unit")
     combined = pl.concat(
         [frame.lazy().select(pl.exclude("stratum", "unit"), key=key) for frame in frames], how="diagonal"

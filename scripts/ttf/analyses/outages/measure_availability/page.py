@@ -33,10 +33,7 @@ def head(trace: Trace, m: Numbers) -> Head | Line:
 
 
 def _format_claim(m: Numbers) -> str:
-    outages = "[outages.outages outage]"
-    median = ""
-    if "outages.repair.median_s" in m:
-        median = "half lasted less than [outages.repair.median_s]"
+    median = "half lasted less than [outages.repair.median_s]" if "outages.repair.median_s" in m else ""
     if "outages.down_share" not in m:
         recorded = "[outages.outages outage is|outages are] recorded"
         burst = next((f"{text} {location}" for location, text, _ in _iterate_bursts(m)), "")
@@ -48,7 +45,7 @@ def _format_claim(m: Numbers) -> str:
             f"[spares.p99.observed] spares cover 99% of the time, [spares.p99.binomial] if {unit}s failed independently"
         )
         return f"{spares}; {unit}s were down {share}"
-    return f"{down}, in {outages}{f'; {median}' if median else ''}"
+    return f"{down}, in [outages.outages outage]{f'; {median}' if median else ''}"
 
 
 def _iterate_bursts(m: Numbers) -> Iterator[tuple[str, str, tuple[str, str]]]:

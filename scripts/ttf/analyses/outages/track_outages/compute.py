@@ -50,7 +50,7 @@ class Fleet:
 
 def analyse_growth(records: pl.DataFrame, exposure: pl.DataFrame, block_days: int = 7) -> dict[str, pl.DataFrame]:
     """Return GROWTH and MCF, all units first. block_days: minimum length of the blocks of time of intervals."""
-    begin = exposure["from_s"].min() or 0
+    begin = exposure.select(pl.col("from_s").min()).item() or 0
     growth_rows, mcf_tables = [], [MCF.frame([])]
     for stratum_by, stratum, fleet, parts in _iterate_fleets(faults(records), exposure, begin):
         keys = {"stratum_by": stratum_by, "stratum": stratum}
@@ -100,8 +100,7 @@ def _iterate_fleets(
 
 
 def _make_fleet(windows: pl.DataFrame, fault_rows: pl.DataFrame) -> Fleet:
-    columns = [windows[name] for name in ("from_s", "until_s", "owner")]
-    columns += [fault_rows[name] for name in ("start_s", "owner")]
+    columns = *windows.select("from_s", "until_s", "owner"), *fault_rows.select("start_s", "owner")
     return Fleet(*(column.to_numpy().astype(np.int64) for column in columns))
 
 
