@@ -7,7 +7,7 @@ imports Polars only when a frame exists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
 from types import ModuleType
@@ -64,19 +64,23 @@ class Column:
         return replace(self, unit=unit.named(self.unit), heading=heading, description=description)
 
 
-# Functions of heading, description, blank, unit and n that declare a column.
-count, number = partial(Column, WHOLE), partial(Column, REAL)
-whole_seconds, seconds = partial(Column, WHOLE, unit="s"), partial(Column, REAL, unit="s")
+def _declare(kind: str, **fields: str) -> Callable[..., Column]:
+    """Return a function of heading, description, blank, unit and n that declares a column of this kind."""
+    return partial(Column, kind, **fields)  # type: ignore[arg-type]
+
+
+count, number = _declare(WHOLE), _declare(REAL)
+whole_seconds, seconds = _declare(WHOLE, unit="s"), _declare(REAL, unit="s")
 # A number from 0 to 1.
-share = partial(Column, REAL, unit="share")
+share = _declare(REAL, unit="share")
 # `row_number`: the index of a row in another product, from 0 on, as Polars counts rows.
-truth, row_number = partial(Column, TRUTH), partial(Column, ROW)
+truth, row_number = _declare(TRUTH), _declare(ROW)
 # A text that may name anybody: only values that match `public_pattern` as a whole are published.
-text = partial(Column, TEXT)
+text = _declare(TEXT)
 # Words of the project, or a cluster's names of partitions, states and parts: they name nobody.
-words = partial(Column, TEXT, names=NOBODY)
+words = _declare(TEXT, names=NOBODY)
 # A name of a user, an account or a node, as `name_kind` or the column `by` says.
-name = partial(Column, TEXT, names=SOMEBODY, name_kind="name")
+name = _declare(TEXT, names=SOMEBODY, name_kind="name")
 
 
 def reason(description: str = "Why cells are blank.") -> Column:
