@@ -27,7 +27,7 @@ from ttf.engine.columns import FEWEST_BLOCKS, FEWEST_CLUSTERS
 from ttf.engine.counts import Rows, ValueCounts
 from ttf.records.clusters import CLUSTER_COLUMNS, level_names
 from ttf.records.jobs import Frame
-from ttf.stats.basics.order import number_rows, sort_order
+from ttf.stats.basics.order import example_rows, number_rows, sort_order
 
 FEWEST = FEWEST_CLUSTERS
 # With fewer degrees of freedom one cluster makes nearly all of the variance: Student's quantile is 4.3 at 2, 12.7 at 1.
@@ -72,8 +72,8 @@ class _Groups:
     @classmethod
     def from_keys(cls, stratum: np.ndarray, key: np.ndarray) -> "_Groups":
         group = number_rows(stratum, key)
-        _, first_rows = np.unique(group, return_index=True)
-        return cls(group, stratum[first_rows], key[first_rows])
+        rows = example_rows(group)
+        return cls(group, stratum[rows], key[rows])
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """Sum a value of each row by group."""

@@ -116,11 +116,21 @@ def distinct_values(*columns: np.ndarray) -> np.ndarray:
 
 def number_rows(*columns: np.ndarray) -> np.ndarray:
     """Give the distinct rows of integer columns numbers from 0 on, without gaps, in the order of the sorted rows."""
-    number, _ = _compact(columns[0])
+    number, size = _compact(columns[0])
     for column in columns[1:]:
         index, width = _compact(column)
-        number, _ = _compact(number * width + index)
+        if size == 1:
+            number, size = index, width
+        elif width > 1:
+            number, size = _compact(number * width + index)
     return number
+
+
+def example_rows(number: np.ndarray) -> np.ndarray:
+    """Return the index of one row with each number of `number_rows`."""
+    rows = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
+    rows[number] = np.arange(number.size)
+    return rows
 
 
 def _compact(values: np.ndarray) -> tuple[np.ndarray, int]:

@@ -21,7 +21,7 @@ import numpy as np
 import polars as pl
 
 from ttf.records.clusters import first_block
-from ttf.stats.basics.order import count_smaller, distinct_rows, distinct_values, number_rows, run_starts
+from ttf.stats.basics.order import count_smaller, distinct_rows, distinct_values, example_rows, number_rows, run_starts
 from ttf.stats.clustered import UNCLUSTERED, Clusters, name_levels, no_interval_reason
 
 # A sum of squares below this share of its terms is a rounding error.
@@ -97,11 +97,9 @@ class ClusterDurations:
 def make_cells(cluster: np.ndarray, block: np.ndarray, durations: np.ndarray) -> tuple[np.ndarray, Clusters]:
     """Return the number of each row's cell, its cluster and week, and the cells as one stratum."""
     cell = number_rows(cluster, block)
-    members = np.bincount(cell, durations)
-    example_row = np.zeros(members.size, np.int64)
-    example_row[cell] = np.arange(cell.size)
-    columns = (column[example_row].astype(np.int64) for column in (cluster, block))
-    return cell, Clusters.in_one_stratum(members, *columns)
+    rows = example_rows(cell)
+    columns = (column[rows].astype(np.int64) for column in (cluster, block))
+    return cell, Clusters.in_one_stratum(np.bincount(cell, durations), *columns)
 
 
 def describe_clusters(durations: ClusterDurations | None) -> dict[str, str | float | None]:

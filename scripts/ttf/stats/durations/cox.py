@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.stats.basics.order import distinct_values, number_rows, run_starts, sort_rows
+from ttf.stats.basics.order import distinct_values, example_rows, number_rows, run_starts, sort_rows
 
 MOST_STEPS = 30
 MOST_HALVINGS = 12
@@ -104,9 +104,8 @@ class RiskSets:
 def _group_by_columns(columns: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the group of each row, rows of a group being equal in every column, and each column by group."""
     group = number_rows(*map(_encode_values, columns))
-    example_row = np.zeros(int(group.max()) + 1, np.int64)
-    example_row[group] = np.arange(group.size)
-    return group, [column[example_row] for column in columns]
+    rows = example_rows(group)
+    return group, [column[rows] for column in columns]
 
 
 def _encode_values(column: np.ndarray) -> np.ndarray:

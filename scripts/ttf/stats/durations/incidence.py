@@ -8,11 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.basics.order import run_starts
+from ttf.stats.basics.order import distinct_values
 from ttf.stats.durations.clustered_durations import ClusterDurations, Influences, limits_log_log
-from ttf.stats.durations.strata import (
-    Times,
-)
+from ttf.stats.durations.strata import Times
 
 # The incidence counts as 1 above this value, because of rounding.
 ONE = 1 - 1e-9
@@ -143,15 +141,9 @@ def estimate_incidence(
     ]
     all_ends = [*events, censored]
     n = sum(int(count.sum()) for _, count in all_ends)
-    # Sort first: np.unique takes ten times as long for so many integers.
-    seconds = np.sort(np.concatenate([end_s[end_s <= age] for end_s, _ in all_ends]))
-    seconds = seconds[run_starts(seconds)]
-    end_counts = []
-    for end_s, count in all_ends:
-        is_up_to_age = end_s <= age
-        counts = np.zeros(seconds.size, np.int64)
-        np.add.at(counts, np.searchsorted(seconds, end_s[is_up_to_age]), count[is_up_to_age])
-        end_counts.append(counts)
+    all_ends = [(end_s[end_s <= age], count[end_s <= age]) for end_s, count in all_ends]
+    seconds = distinct_values(*(end_s for end_s, _ in all_ends))
+    end_counts = [np.bincount(np.searchsorted(seconds, end_s), count, seconds.size) for end_s, count in all_ends]
     at_risk = n - np.concatenate(([0], np.cumsum(sum(end_counts))))[:-1]
     survival_before = np.concatenate(([1.0], np.cumprod(1 - sum(end_counts[:-1]) / at_risk)[:-1]))
     return float(min(1.0, (survival_before * end_counts[index] / at_risk).sum()))

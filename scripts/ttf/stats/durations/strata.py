@@ -149,7 +149,7 @@ class CountedDurations:
             self._without_time[stratum_by] = {label: n_events for label, *n_events in without_time.iter_rows()}
         excluded: dict[str, list[np.ndarray]] = {}
         late_entries: dict[str, list[np.ndarray]] = {}
-        if delayed_entry:
+        if delayed_entry and self._has_entries:
             never_watched = self.durations.filter(~_UNDER_WATCH.fill_null(False))
             excluded = dict(_strata_columns(self._count_by_length(never_watched, stratum_by)))
             late_durations = self.durations.filter(_UNDER_WATCH & (pl.col("entry_s") > 0))
@@ -195,6 +195,11 @@ class CountedDurations:
                 self._by_cluster.clear()
             self._by_cluster[stratum_by] = {names[index]: members for index, members in strata.items()}
         return self._by_cluster[stratum_by]
+
+    @cached_property
+    def _has_entries(self) -> bool:
+        has_entry = (pl.col("entry_s") != 0).fill_null(True).any()
+        return self.durations.select(has_entry).collect(engine="streaming").item()
 
     @cached_property
     def _level_names(self) -> tuple[str | None, ...]:

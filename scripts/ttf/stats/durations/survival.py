@@ -14,10 +14,8 @@ from ttf.engine.contract import make_frame, make_schema
 from ttf.engine.storage.tables import read_blocks
 from ttf.records.jobs import Frame, choose_text, conform
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.basics.order import count_smaller
 from ttf.stats.clustered import NO_SPREAD, append_reason
 from ttf.stats.durations.clustered_durations import (
-    ClusterDurations,
     Influences,
     describe_clusters,
     limits_log_log,
@@ -166,8 +164,10 @@ def _stratum_curves(
             stratum_names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
             names = stratum_names | describe_clusters(clusters) | {"why_not": why_not}
             steps = _kaplan_meier_steps(times)
-            steps |= _clustered_limits(steps, clusters, code)
-            yield names, steps, names | _summary_row(steps, times, horizon, clusters, code, why_not)
+            has_interval = clusters is not None and not np.isnan(clusters.student())
+            influences = Influences(clusters, steps["time_s"]) if has_interval else None
+            steps |= _clustered_limits(steps, influences, code)
+            yield names, steps, names | _summary_row(steps, times, horizon, influences, code, why_not)
 
 
 def _choose_horizon(strata: Sequence[Times]) -> int:
@@ -252,15 +252,10 @@ def _kaplan_meier_steps(times: Times) -> dict[str, np.ndarray]:
     return steps | {"survival": survival, "ci_low": low, "ci_high": high}
 
 
-def _clustered_limits(
-    steps: dict[str, np.ndarray], clusters: ClusterDurations | None, code: int
-) -> dict[str, np.ndarray]:
-    blank = np.full(steps["time_s"].size, np.nan)
-    if clusters is None or np.isnan(clusters.student()):
-        return {"ci_low_clustered": blank, "ci_high_clustered": blank}
-    hazard = Influences(clusters, steps["time_s"]).accumulate(
-        *_log_survival_parts(steps["at_risk"], steps["events"], code)
-    )
+def _clustered_limits(steps: dict[str, np.ndarray], influences: Influences | None, code: int) -> dict[str, np.ndarray]:
+    if influences is None:
+        return dict.fromkeys(("ci_low_clustered", "ci_high_clustered"), np.full(steps["time_s"].size, np.nan))
+    hazard = influences.accumulate(*_log_survival_parts(steps["at_risk"], steps["events"], code))
     low, high = limits_log_log(steps["survival"], hazard.half_width())
     before_event = np.cumsum(steps["events"]) == 0
     return {
@@ -288,20 +283,18 @@ def _summary_row(
     steps: dict[str, np.ndarray],
     times: Times,
     horizon: int,
-    clusters: ClusterDurations | None,
+    influences: Influences | None,
     code: int,
     no_interval_reason: str,
 ) -> dict[str, int | float | str | None]:
     time, survival = steps["time_s"], steps["survival"]
     if times.durations == 0:
         return {"n": 0, "events": 0, "entered_late": 0, "reason": NO_DURATION}
-    if clusters is not None and np.isnan(clusters.student()):
-        clusters = None
     reasons = []
     zeros = np.flatnonzero(survival == 0)
     if zeros.size and (n_late := int((times.late >= time[zeros[0]]).sum())):
         reasons.append(f"all under watch had ended at {time[zeros[0]]} s, before {n_late} came under watch")
-    reasons += [no_interval_reason] if clusters is None else []
+    reasons += [no_interval_reason] if influences is None else []
     medians = {}
     for name, curve, missing_reason in (
         ("median_s", "survival", "survival never falls to 0.5: no median"),
@@ -313,7 +306,7 @@ def _summary_row(
         # A limit may end in NaN.
         crossings = np.flatnonzero(steps[curve] <= HALF)
         medians[name] = int(time[crossings[0]]) if crossings.size else None
-        if not crossings.size and (clusters is not None or "clustered" not in name):
+        if not crossings.size and (influences is not None or "clustered" not in name):
             reasons.append(missing_reason)
     mean = error = clustered_error = None
     if time[-1] < horizon and survival[-1] > 0:
@@ -327,8 +320,8 @@ def _summary_row(
             reasons.append(
                 "no event before the horizon that another duration exceeds: no standard error of the restricted mean"
             )
-        elif clusters is not None:
-            clustered_error = _clustered_mean_se(steps, np.append(areas_ahead, 0.0), clusters, code)
+        elif influences is not None:
+            clustered_error = _clustered_mean_se(steps, np.append(areas_ahead, 0.0), influences, code)
             reasons += [f"{NO_SPREAD}: no clustered standard error"] if clustered_error is None else []
     return {
         "n": times.durations,
@@ -344,12 +337,12 @@ def _summary_row(
 
 
 def _clustered_mean_se(
-    steps: dict[str, np.ndarray], areas: np.ndarray, clusters: ClusterDurations, code: int
+    steps: dict[str, np.ndarray], areas: np.ndarray, influences: Influences, code: int
 ) -> float | None:
     """Return the clustered standard error of the restricted mean, or None. areas: from each age to the horizon."""
     jumps, _ = _log_survival_parts(steps["at_risk"], steps["events"], code)
     compensator = np.cumsum(_greenwood_terms(steps["at_risk"], steps["events"]) * areas)
-    index = count_smaller(steps["time_s"], clusters.seconds)
+    clusters, index = influences.durations, influences.age_index
     gains = np.where(clusters.code == code, (jumps[code] * areas)[index], 0.0)
     influence = clusters.durations * gains - clusters.durations * compensator[index]
     cells = clusters.cells

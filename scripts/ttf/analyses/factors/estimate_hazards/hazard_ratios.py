@@ -13,7 +13,7 @@ from ttf.records.clusters import first_block, level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.holm import add_adjusted_p
 from ttf.stats.basics.normal import Z_95
-from ttf.stats.basics.order import distinct_values
+from ttf.stats.basics.order import example_rows, number_rows
 from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, too_few_reason
 from ttf.stats.durations.clustered_durations import make_cells
@@ -311,11 +311,9 @@ class _Clusters:
 
     def with_model(self, keys: np.ndarray, model: list[_Term]) -> "_Clusters":
         """Return a copy with the keys and columns of the fit. keys: of the rows in the fit."""
-        fit_keys = distinct_values(keys)
-        example_row = np.zeros(fit_keys.size, np.int64)
-        example_row[np.searchsorted(fit_keys, keys)] = np.arange(keys.size)
-        columns = np.stack([term.values[example_row] for term in model], axis=1).astype(float)
-        return replace(self, fit_keys=fit_keys, columns=columns)
+        rows = example_rows(number_rows(keys))
+        columns = np.stack([term.values[rows] for term in model], axis=1).astype(float)
+        return replace(self, fit_keys=keys[rows], columns=columns)
 
     def effects(self, risk_sets: RiskSets, estimate: Fit, contrasts: np.ndarray) -> _ClusterEffects:
         """Return the cells and their effects on the sums of coefficients: see `effects_by_cluster`."""
