@@ -24,7 +24,7 @@ import polars as pl
 from scipy.special import expit, logit, stdtr, stdtrit
 
 from ttf.engine.columns import FEWEST_BLOCKS, FEWEST_CLUSTERS
-from ttf.engine.counts import Rows, ValueCounts
+from ttf.engine.counts import Rows, ValueCounts, sum_by_keys
 from ttf.records.clusters import CLUSTER_COLUMNS, level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.order import example_rows, number_rows, sort_order
@@ -446,7 +446,7 @@ def _sum_by_level(
     """Return sums by keys, cluster (the column `level`) and block, with LEVELS. level_words: cluster_by, block_by."""
     has_blocks = "block" in rows.collect_schema() and level_words[1] is not None
     block = pl.col("block") if has_blocks else pl.lit(None, CLUSTER_COLUMNS["block"])
-    totals = rows.group_by(*keys, cluster=pl.col(level), block=block).agg(**sums).collect(engine="streaming")
+    totals = sum_by_keys(rows.with_columns(cluster=pl.col(level), block=block), [*keys, "cluster", "block"], **sums)
     name_columns = (pl.lit(name, pl.String).alias(column) for column, name in zip(LEVELS[:2], level_words, strict=True))
     return totals.select(*keys, *name_columns, *LEVELS[2:], *sums)
 

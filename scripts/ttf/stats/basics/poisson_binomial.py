@@ -38,12 +38,12 @@ def poisson_binomial_tail(chances: Sequence[Sequence[float] | np.ndarray], count
             padded[index, : len(chances[row])] = chances[row]
         # states[j, i]: probability of the failures of row i so far, shifted so that its k is the last state, which is
         # absorbing and means k or more.
-        last = k.max()
+        last, widest = int(k.max()), int(k.max() - k.min())
         states, buffer = np.zeros((2, last + 1, len(rows)))
         states[last - k, np.arange(len(rows))] = 1
         for index, p in enumerate(padded.T):
             # States already reached from which the last state is still reachable.
-            reachable = slice(max(0, last - (padded.shape[1] - index)), min(last, last - k.min() + index + 1))
+            reachable = slice(max(0, last - (padded.shape[1] - index)), min(last, widest + index + 1))
             moved = np.multiply(states[reachable], p, out=buffer[reachable])
             states[reachable] -= moved
             states[reachable.start + 1 : reachable.stop + 1] += moved

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from ttf.engine.counts import Rows
+from ttf.engine.counts import Rows, sum_by_keys
 from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
 from ttf.stats.durations.clustered_durations import ClusterDurations, group_by_cluster
@@ -106,9 +106,7 @@ def sum_equal_durations(durations: Rows, strata: Sequence[str], *group_columns: 
     schema = durations.lazy().collect_schema()
     # `sum_by_stratum` reports a stratification without a column.
     keys = [*(name for name in strata if name in schema), *group_columns]
-    sums = {**sums, "duration_s": pl.col("duration_s").min()}
-    lazy = durations.lazy().group_by(keys).agg(**sums) if keys else durations.lazy().select(**sums)
-    return lazy.collect(engine="streaming")
+    return sum_by_keys(durations, keys, **sums, duration_s=pl.col("duration_s").min())
 
 
 # A duration that ended no later than its entry was never at risk.

@@ -174,13 +174,11 @@ def chances_given_count(odds: np.ndarray, count: np.ndarray) -> np.ndarray:
         prefix[index + 1] = prefix[index]
         prefix[index + 1, :, 1:] += odds[:, index, None] * prefix[index, :, :-1]
     total = prefix[trials, np.arange(rows), count]
-    remaining = count[:, None] - 1 - np.arange(width)
-    is_valid, remaining = remaining >= 0, np.clip(remaining, 0, None)
+    # suffix[:, k]: the polynomial of degree count - 1 - k of the later trials.
     suffix = np.zeros((rows, width))
-    suffix[:, 0] = 1
+    suffix[np.arange(rows), count - 1] = 1
     chance = np.empty_like(odds)
     for index in reversed(range(trials)):
-        other_trials = np.where(is_valid, prefix[index] * np.take_along_axis(suffix, remaining, axis=1), 0).sum(axis=1)
-        chance[:, index] = odds[:, index] * other_trials / total
-        suffix[:, 1:] += odds[:, index, None] * suffix[:, :-1]
+        chance[:, index] = odds[:, index] * (prefix[index] * suffix).sum(axis=1) / total
+        suffix[:, :-1] += odds[:, index, None] * suffix[:, 1:]
     return chance

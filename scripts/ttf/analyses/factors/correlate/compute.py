@@ -38,26 +38,16 @@ def failure_share(jobs: Rows) -> pl.DataFrame:
 
     jobs: `outcome` and the features' columns. Jobs without a value form no group. Values ascend, numbers as numbers.
     """
-    features, counts = select_features(jobs), None
-    requests = [feature.column for feature in features if feature.kind != "measured"]
-    if "cluster_by" in jobs.collect_schema():
-        # Many jobs of a cluster have the same requests, so one pass counts them for all these features.
-        counts = jobs.lazy().group_by("cluster", "block", *requests).agg(**_COUNTS).collect(engine="streaming")
-    shares = (_feature_shares(jobs, feature, counts if feature.column in requests else None) for feature in features)
-    return pl.concat([FAILURE_SHARE.frame([]), *shares])
+    return pl.concat([FAILURE_SHARE.frame([]), *(_feature_shares(jobs, feature) for feature in select_features(jobs))])
 
 
-def _feature_shares(jobs: Rows, feature: Feature, request_counts: pl.DataFrame | None) -> pl.DataFrame:
-    """Return FAILURE_SHARE of one feature. request_counts: _COUNTS by cluster, block and value, if available."""
-    valued = jobs.lazy().with_columns(key=feature.group_key()).drop_nulls("key")
-    summed = None
-    if request_counts is not None:
-        summed = request_counts.with_columns(key=feature.group_key()).drop_nulls("key")
-    cluster_counts = sum_by_cluster(valued, ["key"], True, summed, **_COUNTS)
-    if cluster_counts.height:
-        counts = cluster_counts.group_by("key").agg(pl.col(*_COUNTS).sum()).sort("key")
-    else:
-        counts = valued.group_by("key").agg(**_COUNTS).collect(engine="streaming").sort("key")
+def _feature_shares(jobs: Rows, feature: Feature) -> pl.DataFrame:
+    keyed = jobs.lazy().with_columns(key=feature.group_key())
+    # A filter before the sums would make `sum_by_cluster` read the jobs once more.
+    cluster_counts = sum_by_cluster(keyed, ["key"], **_COUNTS).drop_nulls("key")
+    sums = {name: pl.col(name).sum() for name in _COUNTS}
+    rows, sums = (cluster_counts.lazy(), sums) if cluster_counts.height else (keyed.drop_nulls("key"), _COUNTS)
+    counts = rows.group_by("key").agg(**sums).collect(engine="streaming").sort("key")
     counts = counts.with_columns(
         feature=pl.lit(feature.name),
         value=feature.labels(counts["key"]),
