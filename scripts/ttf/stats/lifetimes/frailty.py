@@ -75,15 +75,15 @@ class Units:
         and at least one event occurs.
         """
         shape, has_events = (int(unit.max()) + 1, ages.durations.size), events > 0
-        failures = _count_by_unit(unit[has_events], age[has_events], events[has_events], shape)
-        events_by_age = failures.sum(axis=0)
+        events_by_age = np.bincount(age, events, shape[1])
         centre = events_by_age @ ages.events / events_by_age.sum()
-        durations_by_unit = _count_by_unit(unit, age, durations, shape)
-        return cls(durations_by_unit, ages.durations - centre, failures.sum(axis=1), failures @ (ages.events - centre))
+        event_counts = _count_by_unit(unit[has_events], age[has_events], events[has_events], shape)
+        durations_by_unit, failures = _count_by_unit(unit, age, durations, shape), np.bincount(unit, events)
+        return cls(durations_by_unit, ages.durations - centre, failures, event_counts @ (ages.events - centre))
 
     def merge(self) -> "Units":
         """Return all units as one."""
-        durations = csr_array(self.durations.sum(axis=0)[None, :])
+        durations = csr_array(np.bincount(self.durations.indices, self.durations.data, self.logs.size)[None, :])
         return Units(durations, self.logs, *(values.sum(keepdims=True) for values in (self.failures, self.event_logs)))
 
     @cached_property
@@ -94,7 +94,7 @@ class Units:
         occurs = units_with > 0
         return np.flatnonzero(occurs).astype(float), (np.cumsum(occurs) - 1)[failures], units_with[occurs]
 
-    @property
+    @cached_property
     def members(self) -> np.ndarray:
         """Number of durations of each unit."""
         return self.durations.sum(axis=1)
