@@ -268,6 +268,10 @@ def test_too_little_to_fit():
     assert hazard_ratios(durations.head(0), "failure", ["gpu_type"])["reason"].to_list() == [NO_DURATION]
     with pytest.raises(ValueError, match="rack"):
         hazard_ratios(durations, "failure", ["rack"])
+    of_one_type = durations_of(*simulated()).with_columns(gpu_type=pl.lit("A"))
+    factor, model = hazard_ratios(of_one_type, "failure", ["gpu_type"]).iter_rows(named=True)
+    assert factor["reason"] and model["reason"] == "no factor has two levels: nothing to fit"
+    assert model["n"] == of_one_type.height
 
 
 def test_the_table_reports_a_fit_that_does_not_converge():

@@ -47,7 +47,8 @@ class RiskSets:
 
     seconds: int array (n,), durations in any order. failed: bool array (n,), whether the event ended the duration.
     columns: covariates, each a numeric or bool array (n,). counts: int array (n,), number of equal durations in each
-    row; default 1. Raises NoFit if there is no event.
+    row; default 1. group: int array (n,), the index in `columns` of each row's covariates; default: the row itself.
+    Raises NoFit if there is no event.
 
     Durations of one group share a hazard, so sums over durations are sums over groups. `columns` has a value per group.
     Risk sets are sums over rows of one group that see the same event ages (`row_group`, `row_counts`, `ages_seen`).
@@ -56,12 +57,18 @@ class RiskSets:
     """
 
     def __init__(
-        self, seconds: np.ndarray, failed: np.ndarray, columns: list[np.ndarray], counts: np.ndarray | None = None
+        self,
+        seconds: np.ndarray,
+        failed: np.ndarray,
+        columns: list[np.ndarray],
+        counts: np.ndarray | None = None,
+        group: np.ndarray | None = None,
     ) -> None:
         if not failed.any():
             raise NoFit("no events: every duration is censored")
         counts = np.ones(seconds.size, np.int64) if counts is None else counts
-        group, self.columns = _group_by_columns(columns)
+        column_group, self.columns = _group_by_columns(columns)
+        group = column_group if group is None else column_group[group]
         self.n_groups = int(group.max()) + 1
         self.ages = ages = distinct_values(seconds[failed])
         ages_seen = np.searchsorted(ages, seconds, side="right")

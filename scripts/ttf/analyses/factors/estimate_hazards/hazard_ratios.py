@@ -1,8 +1,8 @@
 """Hazard ratios of covariates, each adjusted for the others, and tests of their proportionality."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
@@ -66,11 +66,10 @@ class _Term:
     is_one_cluster: bool = False
     cells: dict = field(default_factory=dict)
 
-    def count_events(self, failed: np.ndarray, counts: np.ndarray) -> None:
-        """Set n and events of this level, or of all rows for an amount. counts: durations in each row."""
-        if self.values.dtype == np.bool_:
-            failed, counts = failed[self.values], counts[self.values]
-        self.cells |= {"n": int(counts.sum()), "events": int(counts[failed].sum())}
+    def count_events(self, events: np.ndarray, durations: np.ndarray) -> None:
+        """Set n and events of this level, or of all rows for an amount. events, durations: numbers in each row."""
+        is_level = self.values if self.values.dtype == np.bool_ else slice(None)
+        self.cells |= {"n": int(durations[is_level].sum()), "events": int(events[is_level].sum())}
 
     def row(self) -> dict:
         """Return the term as a row of COX."""
@@ -129,45 +128,50 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
     levels = {name: _Levels.from_durations(timed, name, cluster) for name in covariates if name not in AMOUNTS}
     factors = {name: factor for name, factor in levels.items() if not factor.reason}
     indices = [factor.index.alias(name) for name, factor in factors.items()]
-    # Durations equal in all columns of the model form one row; `durations` is their number.
-    groups = timed.group_by("failed", "duration_s", *known_amounts, *indices)
-    rows = groups.agg(durations=pl.len().cast(pl.Int64)).collect(engine="streaming")
-    covariate_levels = dict.fromkeys(known_amounts) | factors
-    clusters = _Clusters.from_levels(timed, cluster_by, cluster, block_by, covariate_levels, rows) if cluster else None
-    failed, counts = rows["failed"].to_numpy(), rows["durations"].to_numpy()
+    columns = {"cluster": pl.col(cluster) if cluster else pl.lit(0), "block": first_block(block_by)}
+    rows = timed.select("failed", "duration_s", *known_amounts, *indices, **columns).collect(engine="streaming")
+    seconds, failed = rows["duration_s"].to_numpy(), rows["failed"].to_numpy()
+    # Terms have a value for each combination of covariates, of which there are far fewer than durations.
+    names = [*known_amounts, *factors]
+    combination = number_rows(np.zeros(rows.height, np.int64), *(rows[name].to_numpy() for name in names))
+    combinations = rows[example_rows(combination)]
+    n_by_row, events_by_row = np.bincount(combination), np.bincount(combination[failed], minlength=combinations.height)
     terms: list[_Term] = []
     for name in covariates:
         if name in mostly_blank:
             terms.append(_Term(name, DOUBLING, reasons=[f"blank for {mostly_blank[name]} units at risk"]))
+        elif name in levels:
+            terms += levels[name].make_terms(combinations, events_by_row)
         else:
-            terms += levels[name].make_terms(rows) if name in levels else _make_amount_terms(rows, name)
-    is_in_fit = np.ones(rows.height, dtype=np.bool_)
+            terms += _make_amount_terms(combinations[name].to_numpy(), name, events_by_row)
+    is_in_fit = np.ones(combinations.height, dtype=np.bool_)
     for term in terms:
-        term.count_events(failed, counts)
+        term.count_events(events_by_row, n_by_row)
         if term.is_separated:
             is_in_fit &= ~term.values
-    seconds, failed, counts = rows["duration_s"].to_numpy()[is_in_fit], failed[is_in_fit], counts[is_in_fit]
+    events_by_row, n_by_row = events_by_row[is_in_fit], n_by_row[is_in_fit]
     model: list[_Term] = [term for term in terms if term.values.size and not term.is_separated]
     for term in model:
         term.values = term.values[is_in_fit]
-    column_indices = independent_columns([term.values for term in model], counts)
+    column_indices = independent_columns([term.values for term in model], n_by_row)
     for index, term in enumerate(model):
-        term.count_events(failed, counts)
+        term.count_events(events_by_row, n_by_row)
         if index not in column_indices:
             term.reasons.append(COLLINEAR)
-    model_term.count_events(failed, counts)
+    model_term.count_events(events_by_row, n_by_row)
     model = [model[index] for index in column_indices]
     if not model:
         model_term.reasons.append("no factor has two levels: nothing to fit")
     else:
+        # Durations of a separated level are not in the fit.
+        fitted = np.flatnonzero(is_in_fit[combination])
+        group = (np.cumsum(is_in_fit) - 1)[combination[fitted]].astype(np.int32)
+        cluster_numbers, blocks = (rows[name].to_numpy()[fitted] for name in columns)
+        design = np.stack([term.values for term in model], axis=1).astype(float)
+        durations_in_fit = ClusteredDurations(cluster_numbers, blocks, group, seconds[fitted], failed[fitted], design)
+        del rows, seconds, failed, combination, fitted
         try:
-            risk_sets = RiskSets(seconds, failed, [term.values for term in model], counts)
-            clusters = clusters and clusters.with_model(clusters.keys(rows)[is_in_fit], model)
-            # Free the arrays with a value per row: they are no longer needed.
-            for term in terms:
-                term.values = np.zeros(0)
-            del rows, seconds, failed, counts, is_in_fit
-            terms += _fit_terms(risk_sets, model, model_term, clusters)
+            terms += _fit_terms(durations_in_fit, model, model_term, cluster_by, block_by)
         except NoFit as no_fit:
             for term in (*model, model_term):
                 term.reasons.append(str(no_fit))
@@ -181,14 +185,13 @@ def _build_cox_table(event: str, terms: list[_Term]) -> pl.DataFrame:
     return COX.frame(rows)
 
 
-def _make_amount_terms(rows: pl.DataFrame, name: str) -> list[_Term]:
+def _make_amount_terms(amount: np.ndarray, name: str, events: np.ndarray) -> list[_Term]:
     """Return the terms of an amount: per doubling and, if some rows have 0, the level 0 against 1."""
-    amount = rows[name].to_numpy()
     if np.ptp(amount) == 0:
         return [_Term(name, DOUBLING, reasons=[CONSTANT])]
     doublings = np.log2(np.maximum(amount, 1))
     terms = [_Term(name, DOUBLING, None, doublings)] if np.ptp(doublings) else []
-    return [*terms, _make_level_term(name, "0", "1", amount == 0, rows)] if (amount == 0).any() else terms
+    return [*terms, _make_level_term(name, "0", "1", amount == 0, events)] if (amount == 0).any() else terms
 
 
 @dataclass(frozen=True)
@@ -236,13 +239,13 @@ class _Levels:
         one_cluster = frozenset(filter(is_one.get, is_one))
         return cls(name, labels, rare.height if rare.height > 1 else 0, index, reason, one_cluster)
 
-    def make_terms(self, rows: pl.DataFrame) -> list[_Term]:
+    def make_terms(self, rows: pl.DataFrame, events: np.ndarray) -> list[_Term]:
         """Return a term for each level but the reference, or one term without a column that gives the reason."""
         if self.reason:
             return [_Term(self.name, reasons=[self.reason])]
         index = rows[self.name].to_numpy()
         labels = dict(enumerate(self.labels[1:], 2)) | ({0: OTHER} if self.n_rare else {})
-        terms = [_make_level_term(self.name, label, self.labels[0], index == i, rows) for i, label in labels.items()]
+        terms = [_make_level_term(self.name, label, self.labels[0], index == i, events) for i, label in labels.items()]
         if self.n_rare:
             terms[-1].reasons.insert(0, f"{self.n_rare} rarer levels together")
         for term in terms:
@@ -250,8 +253,8 @@ class _Levels:
         return terms
 
 
-def _make_level_term(name: str, level: str, reference: str, values: np.ndarray, rows: pl.DataFrame) -> _Term:
-    is_separated = not rows["failed"].to_numpy()[values].any()
+def _make_level_term(name: str, level: str, reference: str, values: np.ndarray, events: np.ndarray) -> _Term:
+    is_separated = not events[values].any()
     return _Term(name, level, reference, values, [SEPARATED] if is_separated else [], is_separated)
 
 
@@ -267,78 +270,29 @@ def _cluster_level(durations: pl.LazyFrame) -> tuple[str, str, str | None]:
     return (by_group or by_cluster, "group", by_block) if is_one else (by_cluster, "cluster", by_block)
 
 
-@dataclass(frozen=True)
-class _Clusters:
-    """Durations with a number for their cluster and a key, a number for all of their covariates.
+def _cluster_effects(
+    durations: ClusteredDurations,
+    risk_sets: RiskSets,
+    estimate: Fit,
+    contrasts: np.ndarray,
+    cluster_by: str,
+    block_by: str | None,
+) -> _ClusterEffects:
+    """Return the cells and their effects on the sums of coefficients: see `effects_by_cluster`."""
+    _, cells = make_cells(durations.cluster, durations.week, np.ones(durations.cluster.size))
+    is_enough = cells.effective[0] >= FEWEST
+    effects = effects_by_cluster(risk_sets, estimate, durations, contrasts) if is_enough else None
+    return cells, name_levels(cluster_by, block_by, cells), effects
 
-    durations: not yet read. cluster_by, block_by: what the clusters and blocks are. level: cluster or group. widths: of
-    each covariate, its largest number plus 1, being the amount or the index of the level. indices: of the levels.
-    fit_keys: the keys in the fit, ascending; columns: columns of the model for each.
+
+def _fit_terms(
+    durations: ClusteredDurations, model: list[_Term], model_term: _Term, cluster_by: str, block_by: str | None
+) -> list[_Term]:
+    """Fit the model, set the cells of its terms and of the whole model, and return the term of JOB_SIZE, if any.
+
+    cluster_by: kind of clusters, blank without.
     """
-
-    durations: pl.LazyFrame
-    cluster_by: str
-    level: str
-    block_by: str | None
-    widths: Mapping[str, int]
-    indices: Mapping[str, pl.Expr]
-    fit_keys: np.ndarray = field(default_factory=lambda: np.zeros(0))
-    columns: np.ndarray = field(default_factory=lambda: np.zeros(0))
-
-    @classmethod
-    def from_levels(
-        cls,
-        durations: pl.LazyFrame,
-        cluster_by: str,
-        level: str,
-        block_by: str | None,
-        covariates: Mapping[str, _Levels | None],
-        rows: pl.DataFrame,
-    ) -> "_Clusters":
-        """Return clusters without the fit's keys. covariates: their levels, None for an amount; columns of `rows`."""
-        widths = {name: int(rows[name].to_numpy().max(initial=0)) + 1 for name in covariates}
-        indices = {name: levels.index for name, levels in covariates.items() if levels is not None}
-        return cls(durations, cluster_by, level, block_by, widths, indices)
-
-    def keys(self, rows: pl.DataFrame) -> np.ndarray:
-        return rows.select(key=self._key_expression({})).to_series().to_numpy()
-
-    def _key_expression(self, indices: Mapping[str, pl.Expr]) -> pl.Expr:
-        key = pl.lit(0, pl.Int64)
-        for name, width in self.widths.items():
-            key = key * width + indices.get(name, pl.col(name))
-        return key.cast(pl.Int64)
-
-    def with_model(self, keys: np.ndarray, model: list[_Term]) -> "_Clusters":
-        """Return a copy with the keys and columns of the fit. keys: of the rows in the fit."""
-        rows = example_rows(number_rows(keys))
-        columns = np.stack([term.values[rows] for term in model], axis=1).astype(float)
-        return replace(self, fit_keys=keys[rows], columns=columns)
-
-    def effects(self, risk_sets: RiskSets, estimate: Fit, contrasts: np.ndarray) -> _ClusterEffects:
-        """Return the cells and their effects on the sums of coefficients: see `effects_by_cluster`."""
-        columns = {"cluster": pl.col(self.level), "block": first_block(self.block_by)}
-        columns["key"] = self._key_expression(self.indices)
-        durations = self.durations.select("failed", "duration_s", **columns).collect(engine="streaming")
-        key = durations.drop_in_place("key").to_numpy()
-        group = np.searchsorted(self.fit_keys, key).astype(np.int32)
-        # Durations of a separated level are not in the fit.
-        is_in_fit = self.fit_keys[np.minimum(group, self.fit_keys.size - 1)] == key
-        del key
-        if not is_in_fit.all():
-            durations, group = durations.filter(pl.Series(is_in_fit)), group[is_in_fit]
-        cluster, block = durations["cluster"].to_numpy(), durations["block"].to_numpy()
-        _, cells = make_cells(cluster, block, np.ones(cluster.size))
-        cluster_by = name_levels(self.cluster_by, self.block_by, cells)
-        if cells.effective[0] < FEWEST:
-            return cells, cluster_by, None
-        seconds, failed = durations["duration_s"].to_numpy(), durations["failed"].to_numpy()
-        clustered = ClusteredDurations(cluster, block, group, seconds, failed, self.columns)
-        return cells, cluster_by, effects_by_cluster(risk_sets, estimate, clustered, contrasts)
-
-
-def _fit_terms(risk_sets: RiskSets, model: list[_Term], model_term: _Term, clusters: _Clusters | None) -> list[_Term]:
-    """Fit the model, set the cells of its terms and of the whole model, and return the term of JOB_SIZE, if any."""
+    risk_sets = RiskSets(durations.seconds, durations.failed, [term.values for term in model], group=durations.group)
     estimate = fit(risk_sets)
     amount_indices = [index for index, term in enumerate(model) if term.level == DOUBLING]
     size_terms = [_Term(JOB_SIZE, DOUBLING_TOGETHER, reasons=[SUMMED])] if len(amount_indices) > 1 else []
@@ -346,8 +300,9 @@ def _fit_terms(risk_sets: RiskSets, model: list[_Term], model_term: _Term, clust
     if size_terms:
         contrasts = np.vstack([contrasts, contrasts[amount_indices].sum(axis=0)])
         size_terms[0].cells |= {name: model_term.cells[name] for name in ("n", "events")}
-    effects = None if clusters is None else clusters.effects(risk_sets, estimate, contrasts)
-    if effects:
+    effects = None
+    if cluster_by:
+        effects = _cluster_effects(durations, risk_sets, estimate, contrasts, cluster_by, block_by)
         model_term.cells |= {"cluster_by": effects[1], "clusters": float(effects[0].effective[0])}
     for index, (term, contrast) in enumerate(zip([*model, *size_terms], contrasts, strict=True)):
         se = math.sqrt(contrast @ estimate.covariance @ contrast)
