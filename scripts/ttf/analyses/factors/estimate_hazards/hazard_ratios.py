@@ -222,10 +222,8 @@ class _Levels:
         # A single rare level keeps its name.
         shown_levels = common if rare.height > 1 else pl.concat([common, rare])
         labels = [NOT_GIVEN if raw is None else raw for raw in shown_levels["raw"].cast(pl.String)]
-        # replace_strict would hold all durations in memory at once.
-        is_raw = (pl.col(name).eq_missing(pl.lit(raw, dtype=shown_levels["raw"].dtype)) for raw in shown_levels["raw"])
-        indices = (has_raw.cast(pl.UInt8) * index for index, has_raw in enumerate(is_raw, 1))
-        index = pl.sum_horizontal(pl.lit(0, dtype=pl.UInt8), *indices).cast(pl.UInt8)
+        numbers = pl.Series(range(1, len(labels) + 1), dtype=pl.UInt8)
+        index = pl.col(name).replace_strict(shown_levels["raw"], numbers, default=0, return_dtype=pl.UInt8)
         reason: str | None = None
         if counts.height < 2:
             reason = CONSTANT if counts["raw"].count() else NEVER_GIVEN
