@@ -258,12 +258,10 @@ def _make_level_term(name: str, level: str, reference: str, values: np.ndarray, 
 
 def _cluster_level(durations: pl.LazyFrame) -> tuple[str, str, str | None]:
     """Return what the clusters are, their column (cluster, or group if all are of one cluster) and what blocks are."""
-    if "cluster" not in durations.collect_schema():
-        return "", "", None
-    is_one_cluster = pl.col("cluster").min() == pl.col("cluster").max()
     by_cluster, by_group, by_block = level_names(durations)
     if by_cluster is None:
         return "", "", None
+    is_one_cluster = pl.col("cluster").min() == pl.col("cluster").max()
     is_one = durations.select(is_one_cluster).collect(engine="streaming").item()
     return (by_group or by_cluster, "group", by_block) if is_one else (by_cluster, "cluster", by_block)
 
