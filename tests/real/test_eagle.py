@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import polars as pl
 import pytest
 from format_tables import derive_table
-from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
+from memory_tables import outcome_table
 from ttf.formats.table import read as table
 from ttf.raw.ingest import ingest
 from ttf.raw.raw_tables import table_schemas

@@ -7,9 +7,12 @@ from types import SimpleNamespace
 import polars as pl
 from ttf.analyses import module_name
 from ttf.analyses.factors.correlate.compute import groups_and_correlations
+from ttf.analyses.outcomes.split_outcomes import compute as split_outcomes
 from ttf.display.metrics import Metrics
 from ttf.raw.extra_table_reader import READERS, SCHEMAS
 from ttf.raw.ingest import ingest
+from ttf.records.jobs import TIME_LIMITS, add_blank_columns, doubling_bucket, whole_gpus
+from ttf.stats.clustered import sum_ended
 
 
 class TableInputs(dict):
@@ -41,6 +44,26 @@ def runtime_by_group(jobs, cutoffs):
 
 def correlations(jobs, cutoffs):
     return groups_and_correlations(jobs, cutoffs)[1]
+
+
+def outcome_table(jobs, words=()):
+    jobs = add_blank_columns(jobs, {"status_raw": pl.String})
+    has_limits = not set(TIME_LIMITS).isdisjoint(words)
+    return split_outcomes.outcome_table(split_outcomes.sum_outcomes(jobs), split_outcomes.count_times(jobs), has_limits)
+
+
+def observed_times(jobs):
+    return split_outcomes.split_times(split_outcomes.count_times(jobs))
+
+
+def sized_jobs(jobs):
+    """Return the jobs with gpus_high, and the sums of those that ended by it."""
+    sized = jobs.lazy().with_columns(gpus_high=doubling_bucket(whole_gpus().fill_null(0)))
+    return sized, sum_ended(sized, "gpus_high")
+
+
+def outcomes_by_gpus(jobs):
+    return split_outcomes.outcomes_by_gpus(*sized_jobs(jobs))
 
 
 def compute_metrics(analysis: str, tables) -> Metrics:

@@ -12,16 +12,11 @@ import altair as alt
 import polars as pl
 import pytest
 import vl_convert
-from memory_tables import correlations, runtime_by_group
+from memory_tables import correlations, observed_times, outcome_table, outcomes_by_gpus, runtime_by_group
 from ttf.analyses import module_name
 from ttf.analyses.catalogue import load_analyses
 from ttf.analyses.factors.correlate.compute import failure_share
-from ttf.analyses.outcomes.split_outcomes.compute import (
-    observed_times,
-    outcome_table,
-    outcomes_by_gpus,
-    runtime_quantiles,
-)
+from ttf.analyses.outcomes.split_outcomes.compute import runtime_quantiles
 from ttf.analyses.time_to_failure.fit_mttf.compute import survival_at, survival_steps
 from ttf.display.charts.figure import Figure, Study, make_chart
 from ttf.display.charts.inline import extract_drawing, make_page_element

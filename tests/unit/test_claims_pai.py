@@ -1,8 +1,8 @@
 """Findings on PAI 2020 beyond study 1, and on openb: each quantity on a trace of a dozen tasks."""
 
 import polars as pl
+from memory_tables import outcome_table
 from tested_claims import check_computed, claims_of
-from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.queue.describe_workload.population import (
     activity,
     count_roles,

@@ -4,6 +4,7 @@ The tables come from several trace formats, so a function per table builds the f
 """
 
 import polars as pl
+from memory_tables import outcome_table
 from plan_inputs import make_rate
 from tested_claims import check_computed, claims_of
 from trace_losses import loss_sums
@@ -12,7 +13,6 @@ from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.nodes.find_lemon_nodes.compute import lemon_effect
 from ttf.analyses.outcomes.describe_states.compute import build_size_mix, build_states, summarise_cluster
-from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.scaling.measure_sizes.sizes import SUMS_SCHEMA, mttf_by_gpus, node_failure_rate
 from ttf.page.replication.findings import claim_datasets
 from ttf.page.replication.scorecard import scorecard

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from made_numbers import ABOUT
 from made_numbers import numbers as numbers_of
 from made_runs import add_job_rows, make_trace
+from memory_tables import outcomes_by_gpus
 from polars.testing import assert_frame_equal
 from trace_losses import loss_sums, make_runs
 from ttf.analyses.lost.measure_losses.lost_work import lost_work
 from ttf.analyses.outcomes.describe_strata import STRATA
 from ttf.analyses.outcomes.describe_strata.compute import add_shares, build_strata
 from ttf.analyses.outcomes.describe_strata.page import MAX_STRATA, select_eligible
-from ttf.analyses.outcomes.split_outcomes.compute import outcomes_by_gpus
 from ttf.display.brief_model import Brief, Tile
 from ttf.page.brief.stratum_tiles import KEY_BY_TILE, MOST_BYTES, strata_json
 from ttf.page.report.blocks import macros

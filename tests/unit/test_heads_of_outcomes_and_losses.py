@@ -7,7 +7,7 @@ import pytest
 from drawn_figures import draw_svg
 from filled_texts import filled
 from head_checks import check_head
-from memory_tables import compute_metrics
+from memory_tables import compute_metrics, observed_times, outcome_table, outcomes_by_gpus, sized_jobs
 from ttf.analyses.causes.classify_failures import LOG_TAILS, TAXONOMY, UNMATCHED
 from ttf.analyses.causes.classify_failures import page as causes
 from ttf.analyses.causes.classify_failures.charts import MOST_BARS, failed_attempts_by_reason
@@ -18,7 +18,6 @@ from ttf.analyses.outcomes.describe_states import page as states
 from ttf.analyses.outcomes.split_outcomes import page as outcomes
 from ttf.analyses.outcomes.split_outcomes import summaries
 from ttf.analyses.outcomes.split_outcomes.charts import jobs_and_gpu_time
-from ttf.analyses.outcomes.split_outcomes.compute import observed_times, outcome_table, outcomes_by_gpus
 from ttf.display import phrases
 from ttf.display.charts.figure import Study
 from ttf.display.section_head import Head, Line
@@ -62,8 +61,8 @@ def outcome_data(frame: pl.DataFrame, words=("TIMEOUT",)) -> tuple[dict, Numbers
         "outcomes": summaries.add_median_intervals(table, observed_times(frame), frame.lazy()),
         "outcomes_by_gpus": outcomes_by_gpus(frame),
     }
-    tables |= {"ended_jobs": summaries.ended_jobs(table, frame.lazy())}
-    tables |= {"ended_by_node": summaries.ended_by_node(tables["outcomes_by_gpus"], frame.lazy())}
+    tables |= {"ended_jobs": summaries.ended_jobs(table, *sized_jobs(frame))}
+    tables |= {"ended_by_node": summaries.ended_by_node(*sized_jobs(frame))}
     return tables, Numbers(compute_metrics("split_outcomes", tables))
 
 

@@ -3,14 +3,9 @@
 import polars as pl
 import pytest
 from format_tables import FORMATS
-from memory_tables import compute_metrics
+from memory_tables import compute_metrics, observed_times, outcome_table, sized_jobs
 from ttf.analyses.outcomes.split_outcomes import OUTCOMES_GPU
-from ttf.analyses.outcomes.split_outcomes.compute import (
-    NO_LIMITS,
-    observed_times,
-    outcome_table,
-    runtime_quantiles,
-)
+from ttf.analyses.outcomes.split_outcomes.compute import NO_LIMITS, runtime_quantiles
 from ttf.analyses.outcomes.split_outcomes.summaries import ended_jobs
 from ttf.formats.format_declaration import outcome_by_word
 from ttf.records.clusters import add_clusters
@@ -97,7 +92,7 @@ def test_time_limits_are_counted_if_the_format_has_a_word_for_them():
 
 
 def ended_numbers(jobs, words=()):
-    table = ended_jobs(outcome_table(jobs, words=words), add_clusters(jobs.lazy()))
+    table = ended_jobs(outcome_table(jobs, words), *sized_jobs(add_clusters(jobs)))
     return compute_metrics("split_outcomes", {"ended_jobs": table})
 
 

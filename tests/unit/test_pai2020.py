@@ -5,8 +5,8 @@ import pytest
 from format_tables import FORMATS
 from hypothesis import given
 from hypothesis import strategies as st
+from memory_tables import outcome_table
 from pai_products import derive_jobs, derive_placements
-from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.formats.format_declaration import load_outcomes
 from ttf.records.durations import durations_of_jobs
 from ttf.records.jobs import JOB_COLUMNS, NODE_COLUMNS, read_nodes

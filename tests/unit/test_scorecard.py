@@ -4,11 +4,10 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from memory_tables import correlations, runtime_by_group
+from memory_tables import correlations, outcome_table, runtime_by_group
 from shipped_claims import CLAIMS
 from tested_claims import ELSEWHERE, stands_elsewhere
 from ttf.analyses.factors.correlate.compute import failure_share
-from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.analyses.queue.describe_workload.workload import (
     RESOURCES,
     gpu_requests,

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from memory_tables import one_row as select_row
+from memory_tables import outcome_table
 from ttf.analyses.outcomes.describe_states import CLUSTER_SUMMARY, SIZE_MIX, STATES
 from ttf.analyses.outcomes.describe_states.charts import draw_size_mix
 from ttf.analyses.outcomes.describe_states.compute import MOST_STATES, build_size_mix, build_states, summarise_cluster
-from ttf.analyses.outcomes.split_outcomes.compute import outcome_table
 from ttf.display.charts.figure import Study
 from ttf.records.infra import infra_durations
 from ttf.records.jobs import JOB_COLUMNS

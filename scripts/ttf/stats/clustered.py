@@ -28,6 +28,7 @@ from ttf.engine.counts import Rows, ValueCounts, sum_by_keys
 from ttf.records.clusters import CLUSTER_COLUMNS, level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.order import example_rows, number_rows, sort_order
+from ttf.stats.shares import ENDED
 
 FEWEST = FEWEST_CLUSTERS
 # With fewer degrees of freedom one cluster makes nearly all of the variance: Student's quantile is 4.3 at 2, 12.7 at 1.
@@ -388,6 +389,16 @@ def _blank_infinite(bounds: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(bounds), bounds, np.nan)
 
 
+def sum_ended(rows: Rows, *keys: str) -> pl.DataFrame:
+    """Count jobs, ended jobs (`whole`) and failures (`part`) by keys, and by cluster and block if rows have clusters.
+
+    For `summed` of `clustered_shares`: failure shares of each value of the keys, or of several values together.
+    """
+    levels = ("cluster", "block") if "cluster_by" in rows.collect_schema() else ()
+    sums = {"jobs": pl.len().cast(pl.Int64), "part": ENDED["failures"], "whole": ENDED["ended"]}
+    return rows.lazy().group_by(*keys, *levels).agg(**sums).collect(engine="streaming")
+
+
 def sum_by_cluster(
     rows: Rows, keys: Sequence[str], divided: bool = True, summed: Rows | None = None, /, **sums: pl.Expr
 ) -> pl.DataFrame:
@@ -413,13 +424,13 @@ def sum_by_cluster(
     missing = [name for name in CLUSTER_COLUMNS if name not in schema or "cluster_by" not in schema]
     lazy = lazy.with_columns(pl.lit(None, CLUSTER_COLUMNS[name]).alias(name) for name in missing)
     cluster_by, group_by, block_by = level_names(lazy)
-    if summed is None or cluster_by is None:
+    if cluster_by is None:
+        return _sum_by_level(lazy.clear(), keys, "cluster", (None, None), sums)
+    if summed is None:
         totals = _sum_by_level(lazy, keys, "cluster", (cluster_by, block_by), sums)
     else:
         partial = {name: pl.col(name).sum() for name in sums}
         totals = _sum_by_level(summed.lazy(), keys, "cluster", (cluster_by, block_by), partial)
-    if cluster_by is None:
-        return totals.clear()
     first = pl.col("cluster").first()
     is_single = (pl.col("cluster").eq_missing(first)).all()
     single = totals.filter(is_single.over(keys) if keys else is_single)
@@ -509,7 +520,9 @@ def clustered_ratios(
     return add_limits(strata, *clusters.ratio(tops, bottoms, confidence, has_mean_leverage, by_influence))
 
 
-def clustered_shares(rows: Frame, keys: Sequence[str], part: pl.Expr, whole: pl.Expr) -> pl.DataFrame:
+def clustered_shares(
+    rows: Rows, keys: Sequence[str], part: pl.Expr, whole: pl.Expr, summed: Rows | None = None
+) -> pl.DataFrame:
     """Return the 95 % interval of the share sum(part) / sum(whole) of each stratum, allowing for clusters.
 
     Parameters
@@ -517,6 +530,7 @@ def clustered_shares(rows: Frame, keys: Sequence[str], part: pl.Expr, whole: pl.
     rows : frame with the columns of `ttf.records.clusters`
     keys : columns that form the strata; none for one stratum of all rows
     part, whole : aggregates of whole numbers over rows
+    summed : frame with keys, cluster, block, part and whole, if sums already exist; see `sum_by_cluster`
 
     Returns
     -------
@@ -534,7 +548,8 @@ def clustered_shares(rows: Frame, keys: Sequence[str], part: pl.Expr, whole: pl.
     >>> round(shares["ci_low_clustered"].item(), 3), round(shares["ci_high_clustered"].item(), 3)
     (0.068, 0.461)
     """
-    strata, sums, clusters = build_clusters(sum_by_cluster(rows, keys, part=part, whole=whole), keys, "whole")
+    sums = sum_by_cluster(rows, keys, True, summed, part=part, whole=whole)
+    strata, sums, clusters = build_clusters(sums, keys, "whole")
     parts, wholes = float_columns(sums, "part", "whole")
     return add_limits(strata, *clusters.proportion(parts, wholes, 0.95))
 

@@ -1,6 +1,6 @@
 """Split jobs by outcome: numbers, run times and GPU time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import polars as pl
 
@@ -23,7 +23,7 @@ from ttf.records.jobs import (
     observed_s,
     whole_gpus,
 )
-from ttf.stats.clustered import clustered_shares, join_clustered
+from ttf.stats.clustered import clustered_shares, join_clustered, sum_ended
 from ttf.stats.shares import ENDED, divide, failure_share_columns
 
 # File -> the outcomes in it.
@@ -34,21 +34,25 @@ SPLIT = {
     "cancelled": ("cancelled",),
 }
 _SIZED = ("outcome", "gpu_milli", "size")
+_HAS_GPU = (pl.col("gpu_milli") > 0).fill_null(False)
 NO_LIMITS = "no status of the format says that a time limit ended the job"
 
 
 def compute(inputs: Inputs) -> dict[str, pl.DataFrame | pl.LazyFrame]:
-    jobs = inputs.scan("jobs")
-    times_by_outcome, words = observed_times(jobs), inputs.settings.words
-    clustered = add_clusters(inputs.scan("jobs", [*JOB_CLUSTER_COLUMNS, *_SIZED, "runtime_s"]))
-    outcomes, by_gpus = outcome_table(jobs, times_by_outcome, words), outcomes_by_gpus(clustered)
+    jobs, has_limits = inputs.scan("jobs"), not set(TIME_LIMITS).isdisjoint(inputs.settings.words)
+    sums, time_counts = sum_outcomes(jobs), count_times(jobs)
+    clustered = inputs.scan("jobs", [*JOB_CLUSTER_COLUMNS, *_SIZED, "runtime_s"])
+    clustered = add_clusters(clustered).with_columns(gpus_high=doubling_bucket(whole_gpus().fill_null(0)))
+    ended_by_size = sum_ended(clustered, "gpus_high")
+    outcomes, times_by_outcome = outcome_table(sums, time_counts, has_limits), split_times(time_counts)
+    # Published shares mostly refer to jobs that requested a GPU.
+    of_gpu_jobs = (rows.filter(has_gpu=1) for rows in (sums, time_counts))
     return split_outcomes(jobs) | {
         "outcomes": add_median_intervals(outcomes, times_by_outcome, clustered),
-        # Published shares mostly refer to jobs that requested a GPU.
-        "outcomes_gpu": outcome_table(jobs.filter(pl.col("gpu_milli") > 0), words=words),
-        "outcomes_by_gpus": by_gpus,
-        "ended_jobs": ended_jobs(outcomes, clustered),
-        "ended_by_node": ended_by_node(by_gpus, clustered),
+        "outcomes_gpu": outcome_table(*of_gpu_jobs, has_limits),
+        "outcomes_by_gpus": outcomes_by_gpus(clustered, ended_by_size),
+        "ended_jobs": ended_jobs(outcomes, clustered, ended_by_size),
+        "ended_by_node": ended_by_node(clustered, ended_by_size),
         "jobs_summary": summarise_jobs(inputs.scan_as_recorded("jobs"), inputs.read("nodes")),
         "runtime_quantiles": runtime_quantiles(times_by_outcome),
     }
@@ -59,21 +63,35 @@ def split_outcomes(jobs: pl.LazyFrame) -> dict[str, pl.LazyFrame]:
     return {name: jobs.filter(pl.col("outcome").is_in(outcomes)) for name, outcomes in SPLIT.items()}
 
 
-def outcome_table(
-    jobs: Rows, times_by_outcome: Mapping[str, ValueCounts] | None = None, words: Iterable[str] = ()
-) -> pl.DataFrame:
+def sum_outcomes(jobs: Rows) -> pl.DataFrame:
+    """Sum jobs by outcome and has_gpu: jobs, gpu (milli-GPU seconds), at_limit (jobs that a time limit ended)."""
+    sums = {"jobs": pl.len(), "gpu": gpu_seconds_milli().sum(), "at_limit": is_at_time_limit("status_raw").sum()}
+    return jobs.lazy().group_by("outcome", has_gpu=_HAS_GPU).agg(**sums).collect(engine="streaming")
+
+
+def count_times(jobs: Rows) -> pl.DataFrame:
+    """Count the known run times (`ttf.records.jobs.observed_s`) by outcome (index in OUTCOMES), time and has_gpu."""
+    return count_rows(jobs, outcome=text_codes("outcome", OUTCOMES), time=observed_s(), has_gpu=_HAS_GPU)
+
+
+def split_times(time_counts: pl.DataFrame) -> dict[str, ValueCounts]:
+    """Return the run times of `count_times` of each outcome."""
+    return {
+        outcome: ValueCounts.from_frame(time_counts.filter(outcome=index), "time")
+        for index, outcome in enumerate(OUTCOMES)
+    }
+
+
+def outcome_table(sums: pl.DataFrame, time_counts: pl.DataFrame, has_limits: bool = False) -> pl.DataFrame:
     """Return a row per outcome that occurs (success and failure always), in the order of ttf.records.jobs.OUTCOMES.
 
-    times_by_outcome: `observed_times` of the jobs; default: computed. words: status words of the trace's format;
-    at_time_limit is blank if none of them is in TIME_LIMITS.
+    sums: `sum_outcomes` of the jobs; time_counts: their `count_times`. has_limits: whether a status word of the trace's
+    format is in TIME_LIMITS; else at_time_limit is blank.
     """
-    has_limits = not set(TIME_LIMITS).isdisjoint(words)
-    at_limit = is_at_time_limit("status_raw") if has_limits else pl.lit(None, pl.Boolean)
-    sums = {"jobs": pl.len(), "gpu": gpu_seconds_milli().sum(), "at_limit": at_limit.sum()}
-    sums_frame = jobs.lazy().group_by("outcome").agg(**sums)
-    totals = {outcome: values for outcome, *values in sums_frame.collect(engine="streaming").iter_rows()}
+    outcome_sums = sums.group_by("outcome").agg(pl.col("jobs", "gpu", "at_limit").sum())
+    totals = {outcome: values for outcome, *values in outcome_sums.iter_rows()}
     jobs_all, gpu_all, _ = (sum(values) for values in zip((0, 0, 0), *totals.values(), strict=True))
-    times_by_outcome = times_by_outcome or observed_times(jobs)
+    times_by_outcome = split_times(time_counts)
     rows = []
     for outcome in OUTCOMES:
         count, gpu, n_at_limit = totals.get(outcome, (0, 0, 0))
@@ -96,30 +114,23 @@ def outcome_table(
     return OUTCOMES_GPU.frame(rows)
 
 
-def outcomes_by_gpus(jobs: Rows) -> pl.DataFrame:
+def outcomes_by_gpus(jobs: Rows, ended_by_size: pl.DataFrame) -> pl.DataFrame:
     """Return OUTCOMES_BY_GPUS: ended jobs and failures by GPUs requested, ascending, for the sizes that occur.
 
-    jobs: outcome, gpu_milli, size and CLUSTER_COLUMNS; without the latter no interval is clustered.
+    jobs: outcome, gpus_high and CLUSTER_COLUMNS; without the latter no interval is clustered. ended_by_size:
+    `ttf.stats.clustered.sum_ended` of them.
     """
     high = pl.col("gpus_high")
-    sized = jobs.lazy().with_columns(gpus_high=doubling_bucket(whole_gpus().fill_null(0)))
-    counts_by_size = sized.group_by("gpus_high").agg(jobs=pl.len().cast(pl.Int64), **ENDED).collect(engine="streaming")
-    shares = counts_by_size.sort("gpus_high").with_columns(
-        **failure_share_columns(counts_by_size.sort("gpus_high")),
+    counts = {"jobs": "jobs", "ended": "whole", "failures": "part"}
+    counts_by_size = ended_by_size.group_by("gpus_high").agg(**{name: pl.sum(part) for name, part in counts.items()})
+    counts_by_size = counts_by_size.sort("gpus_high")
+    shares = counts_by_size.with_columns(
+        **failure_share_columns(counts_by_size),
         gpus_low=pl.when(high > 1).then(high // 2 + 1).otherwise(high),
         reason=pl.when(ended=0).then(pl.lit("no job of this size ended")),
     )
-    intervals = clustered_shares(sized, ["gpus_high"], ENDED["failures"], ENDED["ended"])
+    intervals = clustered_shares(jobs, ["gpus_high"], ENDED["failures"], ENDED["ended"], ended_by_size)
     return OUTCOMES_BY_GPUS.conform(join_clustered(shares, intervals, ["gpus_high"]))
-
-
-def observed_times(jobs: Rows) -> dict[str, ValueCounts]:
-    """Return the known run times of each outcome (`ttf.records.jobs.observed_s`)."""
-    time_counts = count_rows(jobs, outcome=text_codes("outcome", OUTCOMES), time=observed_s())
-    return {
-        outcome: ValueCounts.from_frame(time_counts.filter(outcome=index), "time")
-        for index, outcome in enumerate(OUTCOMES)
-    }
 
 
 def runtime_quantiles(times_by_outcome: Mapping[str, ValueCounts], steps: int = 200) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from ttf.display.metrics import FEWEST_ENDED, FEWEST_FAILURES
 from ttf.engine.counts import ValueCounts, count_rows
 from ttf.records.clusters import DAY_S
 from ttf.records.jobs import OUTCOMES as NAMES
-from ttf.records.jobs import is_at_time_limit, observed_s, whole_gpus
+from ttf.records.jobs import is_at_time_limit, observed_s
 from ttf.stats.basics.median import median_interval
 from ttf.stats.clustered import clustered_median, clustered_shares
 from ttf.stats.shares import ENDED, add_wilson, divide
@@ -38,8 +38,11 @@ def add_median_intervals(
     return OUTCOMES.conform(outcomes.join(intervals, on="outcome", how="left", maintain_order="left"))
 
 
-def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
-    """Return ENDED_JOBS, one row: ended jobs, failures, share, its bounds. outcomes: OUTCOMES; jobs: with clusters."""
+def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame, ended_by_size: pl.DataFrame) -> pl.DataFrame:
+    """Return ENDED_JOBS, one row: ended jobs, failures, share, its bounds.
+
+    outcomes: OUTCOMES; jobs: with CLUSTER_COLUMNS; ended_by_size: `ttf.stats.clustered.sum_ended` of them.
+    """
     n_jobs = dict.fromkeys(NAMES, 0) | dict(outcomes.select("outcome", "jobs").iter_rows())
     total, failures, unknown = sum(n_jobs.values()), n_jobs["failure"], n_jobs["unknown"]
     ended = n_jobs["success"] + failures
@@ -48,7 +51,7 @@ def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
     if total:
         # A cancelled job has ended, but neither in success nor in failure.
         row["unresolved_share"] = max(0.0, 1 - (ended / total + n_jobs["cancelled"] / total))
-    row |= _failure_share_cells(jobs, failures, ended) | _find_concentration(jobs)
+    row |= _failure_share_cells(jobs, ended_by_size) | _find_concentration(jobs)
     if unknown:
         row["failure_share_at_least"] = failures / (ended + unknown)
         row["failure_share_at_most"] = (failures + unknown) / (ended + unknown)
@@ -59,30 +62,27 @@ def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
     return ENDED_JOBS.frame([row])
 
 
-def ended_by_node(by_gpus: pl.DataFrame, jobs: pl.LazyFrame) -> pl.DataFrame:
+def ended_by_node(jobs: pl.LazyFrame, ended_by_size: pl.DataFrame) -> pl.DataFrame:
     """Return ENDED_BY_NODE: failure share of jobs on up to 8 GPUs, and on more; no rows unless both kinds ended.
 
-    by_gpus: OUTCOMES_BY_GPUS; jobs: as for `ended_jobs`, with gpu_milli and size.
+    jobs, ended_by_size: as for `ended_jobs`, with gpus_high.
     """
-    sizes = {"up_to_8_gpus": (1, SMALL_GPUS), "above_8_gpus": (SMALL_GPUS + 1, 2**62)}
-    counts = {
-        size: by_gpus.filter(pl.col("gpus_high").is_between(*gpus)).select("failures", "ended").sum().row(0)
-        for size, gpus in sizes.items()
-    }
-    if not all(ended for _, ended in counts.values()):
+    high = pl.col("gpus_high")
+    sizes = {"up_to_8_gpus": high.is_between(1, SMALL_GPUS), "above_8_gpus": high > SMALL_GPUS}
+    if not all(ended_by_size.filter(is_size)["whole"].sum() for is_size in sizes.values()):
         return ENDED_BY_NODE.frame([])
     return ENDED_BY_NODE.frame(
-        {"size": size, "ended": ended}
-        | _failure_share_cells(jobs.filter(whole_gpus().is_between(*sizes[size])), failures, ended)
-        for size, (failures, ended) in counts.items()
+        {"size": size, "ended": ended_by_size.filter(is_size)["whole"].sum()}
+        | _failure_share_cells(jobs.filter(is_size), ended_by_size.filter(is_size))
+        for size, is_size in sizes.items()
     )
 
 
-def _failure_share_cells(jobs: pl.LazyFrame, failures: int, ended: int) -> dict:
-    """Return the share of failures among ended jobs, with Wilson and clustered intervals."""
-    wilson = add_wilson("failure_share", failures, ended)
+def _failure_share_cells(jobs: pl.LazyFrame, ended: pl.DataFrame) -> dict:
+    """Return the share of failures among ended jobs, with its intervals. ended: `sum_ended` of jobs."""
+    wilson = add_wilson("failure_share", ended["part"].sum(), ended["whole"].sum())
     row = {name.replace("ci", "failure_share"): value for name, value in wilson.items()}
-    for interval in clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"]).iter_rows(named=True):
+    for interval in clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"], ended).iter_rows(named=True):
         row |= {name: interval[name] for name in ("cluster_by", "clusters")}
         row |= {f"failure_share_{bound}_clustered": interval[f"ci_{bound}_clustered"] for bound in ("low", "high")}
     return row
@@ -90,18 +90,22 @@ def _failure_share_cells(jobs: pl.LazyFrame, failures: int, ended: int) -> dict:
 
 def _find_concentration(jobs: pl.LazyFrame) -> dict:
     """Find a user, group or request profile with more than half of the failures, and the share without it."""
+    failed = jobs.filter(outcome="failure").select("cluster", "group").collect(engine="streaming")
     for level in ("cluster", "group"):
-        members = jobs.group_by(level, by=f"{level}_by").agg(**ENDED).collect(engine="streaming").drop_nulls(level)
-        failures, ended = int(members["failures"].sum()), int(members["ended"].sum())
-        for row in members.sort("failures", level, descending=[True, False]).head(1).iter_rows(named=True):
-            ended_without = ended - row["ended"]
-            if 2 * row["failures"] > failures >= FEWEST_FAILURES and ended_without >= FEWEST_ENDED:
+        counts = failed[level].drop_nulls().value_counts().sort("count", level, descending=[True, False])
+        failures = int(counts["count"].sum())
+        for number, count in counts.head(1).iter_rows():
+            if not 2 * count > failures >= FEWEST_FAILURES:
+                continue
+            others = jobs.filter(pl.col(level) != number).select(pl.col(f"{level}_by").first(), **ENDED)
+            by, ended_without, failures_without = others.collect(engine="streaming").row(0)
+            if ended_without >= FEWEST_ENDED:
                 return {
-                    "concentrated_by": row["by"],
-                    "concentrated_failures": row["failures"],
-                    "concentrated_share": row["failures"] / failures,
+                    "concentrated_by": by,
+                    "concentrated_failures": count,
+                    "concentrated_share": count / failures,
                     "ended_without": ended_without,
-                    "failure_share_without": (failures - row["failures"]) / ended_without,
+                    "failure_share_without": failures_without / ended_without,
                 }
     return {}
 

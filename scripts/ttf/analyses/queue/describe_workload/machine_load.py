@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import polars as pl
 
 from ttf.analyses.queue.describe_workload import MACHINE_LOAD
-from ttf.analyses.queue.describe_workload.population import weighted_percentiles
-from ttf.engine.exact_sums import INT64_LIMIT, dot, total
-from ttf.stats.basics.order import sort_rows
+from ttf.analyses.queue.describe_workload.population import weighted_percentile
+from ttf.engine.exact_sums import dot
 
 # Column of the raw table (whole thousandths) -> the quantity and its unit in the trace. The publisher does not say
 # whether GPU use is that of one GPU or the sum over all GPUs of the machine.
@@ -34,27 +34,21 @@ def machine_load(raw: Mapping[str, pl.LazyFrame]) -> pl.DataFrame:
     """
     if "machine_metric" not in raw:
         return MACHINE_LOAD.frame([])
-    metric = raw["machine_metric"].with_columns(run_s=pl.col("end_s") - pl.col("start_s")).filter(pl.col("run_s") > 0)
-    counts = metric.group_by("machine").agg(pl.col(list(QUANTITIES)).count()).collect(engine="streaming")
+    metric = raw["machine_metric"]
+    machine = pl.col("machine").cast(pl.Categorical).to_physical()
+    runs = metric.select(machine, seconds=pl.col("end_s") - pl.col("start_s")).collect()
     rows = []
     # One quantity at a time is in memory.
     for column, (quantity, unit) in QUANTITIES.items():
-        nodes = counts.filter(pl.col(column) > 0)["machine"].count()
-        row: dict[str, str | float] = {
-            "quantity": quantity,
-            "unit": unit,
-            "n": int(counts[column].sum()),
-            "nodes": nodes,
-        }
-        if not row["n"]:
-            rows.append(row | {"reason": "no row has a value and a duration above 0 s"})
-            continue
-        measured = metric.select(column, "run_s").drop_nulls().collect()
-        values, seconds = sort_rows(*(series.to_numpy() for series in measured.get_columns()))
-        measured_s = total(seconds)
-        # A percentile multiplies the sum by 100.
-        if measured_s * 100 >= INT64_LIMIT:
-            raise OverflowError("times too long for an exact sum")
-        (p95,) = weighted_percentiles(values, seconds, [95])
-        rows.append(row | {"mean": dot(values, seconds) / (measured_s * MILLI), "p95": p95 / MILLI})
+        readings = runs.hstack(metric.select(column).collect())
+        readings = readings.filter(pl.col("seconds") > 0, pl.col(column).is_not_null())
+        nodes = int(np.count_nonzero(np.bincount(readings["machine"].drop_nulls())))
+        row: dict[str, str | float] = {"quantity": quantity, "unit": unit, "n": readings.height, "nodes": nodes}
+        if readings.height:
+            values, seconds = (readings[name].to_numpy() for name in (column, "seconds"))
+            p95 = weighted_percentile(values, seconds, 95)
+            row |= {"mean": dot(values, seconds) / (int(seconds.sum()) * MILLI), "p95": p95 / MILLI}
+        else:
+            row["reason"] = "no row has a value and a duration above 0 s"
+        rows.append(row)
     return MACHINE_LOAD.frame(rows)

@@ -1,7 +1,5 @@
 """Tables of roles, active users, gangs, requests, machines and times of submission."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import polars as pl
 
@@ -15,6 +13,7 @@ from ttf.analyses.queue.describe_workload import (
     SUBMISSIONS,
 )
 from ttf.engine.counts import Rows, count_rows, text_codes
+from ttf.engine.exact_sums import group_sums
 from ttf.records.jobs import OUTCOMES, choose_text, gpu_seconds_milli, whole_gpus
 from ttf.stats.clustered import clustered_shares, join_clustered
 from ttf.stats.shares import ENDED, divide, failure_share_columns
@@ -26,6 +25,8 @@ TOP_PERCENT = (1, 2, 5, 10)
 AT_LEAST = (1, 2, 10, 100, 1000)
 PERCENTS = (50, 75, 90, 95, 99)
 _MILLI_S_PER_HOUR = 3_600_000
+# A percentile is searched in up to 2^16 ranges of values at a time.
+_RANGE_BITS = 16
 
 # Resource -> its column per instance, the unit of the table, and the number of the column's units in one of these.
 REQUESTS = {"cpu": ("cpu_milli", "cores", 1000), "gpu": ("gpu_milli", "GPUs", 1000), "memory": ("mem_mib", "GiB", 1024)}
@@ -149,19 +150,30 @@ def _percentile_cells(values: pl.Series, weights: pl.Series, scale: int) -> dict
     n = int(weights.sum())
     if not n:
         return {"n": 0, "reason": "nobody requested it, or the trace does not say"}
-    percentiles = weighted_percentiles(values.to_numpy(), weights.to_numpy(), PERCENTS)
-    columns = {f"p{percent}": value / scale for percent, value in zip(PERCENTS, percentiles, strict=True)}
+    weighted = values.to_numpy(), weights.to_numpy()
+    columns = {f"p{percent}": weighted_percentile(*weighted, percent) / scale for percent in PERCENTS}
     return {"n": n, **columns, "largest": values[-1] / scale}
 
 
-def weighted_percentiles(ascending: np.ndarray, weights: np.ndarray, percents: Sequence[int]) -> list[int]:
-    """Return, for each percentage, the smallest value at or below which this percentage of the weight lies.
+def weighted_percentile(values: np.ndarray, weights: np.ndarray, percent: int) -> int:
+    """Return the smallest value at or below which this percentage of the weight lies.
 
-    ascending: whole values in ascending order. weights: whole weight of each value. At least one is positive, and their
-    sum times 100 fits 64 bits. percents: percentages from 0 to 100.
+    values: whole numbers in any order. weights: whole weight of each value, at least one positive. percent: from 0 to
+    100. Raises OverflowError if the sum of the weights might not fit 64 bits.
     """
-    cumulative = np.cumsum(weights)
-    return [int(ascending[np.searchsorted(cumulative * 100, percent * cumulative[-1])]) for percent in percents]
+    # Sums by ranges of values, then within one range, are much faster than sorting all values.
+    low, bits, rest = int(values.min()), int(np.ptp(values)).bit_length(), None
+    while True:
+        shift = max(bits - _RANGE_BITS, 0)
+        index = (values - low) >> shift
+        cumulative = np.cumsum(group_sums(index, weights, 1 << (bits - shift)))
+        rest = -(-percent * int(cumulative[-1]) // 100) if rest is None else rest
+        position = int(np.searchsorted(cumulative, rest))
+        low += position << shift
+        if not shift:
+            return low
+        rest -= int(cumulative[position - 1]) if position else 0
+        values, weights, bits = values[index == position], weights[index == position], shift
 
 
 def machines(nodes: pl.DataFrame) -> pl.DataFrame:
