@@ -438,9 +438,12 @@ def sum_by_cluster(
         split_rows = lazy.join(single.lazy(), on=keys, how="semi", nulls_equal=True) if keys else lazy
         unsplit = totals.join(single, on=keys, how="anti", nulls_equal=True) if keys else totals.clear()
         totals = pl.concat([unsplit, _sum_by_level(split_rows, keys, "group", (group_by, block_by), sums)])
-    # Two sorts by one number each: 0.01 s for 170,000 rows, against 0.1 s by three columns.
-    cell = pl.col("cluster").cast(pl.Int64).fill_null(1 << 32) * (1 << 24) + pl.col("block").fill_null((1 << 23) - 1)
-    return totals.sort(cell).sort(*keys, nulls_last=True, maintain_order=True) if keys else totals.sort(cell)
+    levels = (pl.col(name).cast(pl.Int64) for name in LEVELS[2:])
+    order = totals.select(number.fill_null(number.max() + 1).fill_null(0) for number in levels).get_columns()
+    if keys:
+        # Numbers instead of texts: 0.02 s for 130,000 rows, against 0.08 s.
+        order.insert(0, pl.Series(number_strata(totals, keys, in_order_of_keys=True)[1]))
+    return totals[sort_order(*(numbers.to_numpy() for numbers in order))]
 
 
 # The kind of clusters, the length of blocks, and the numbers of both.
@@ -462,9 +465,16 @@ def _sum_by_level(
     return totals.select(*keys, *name_columns, *LEVELS[2:], *sums)
 
 
-def number_strata(rows: pl.DataFrame, keys: Sequence[str]) -> tuple[pl.DataFrame, np.ndarray]:
-    """Return the strata, a row for each in order of appearance with its keys, and each row's index of them (Int64)."""
+def number_strata(
+    rows: pl.DataFrame, keys: Sequence[str], in_order_of_keys: bool = False
+) -> tuple[pl.DataFrame, np.ndarray]:
+    """Return the strata, a row for each with its keys, and each row's index of them (Int64).
+
+    The strata are in the order of appearance, or of their keys, blanks last.
+    """
     strata = rows.select(keys).unique(maintain_order=True)
+    if in_order_of_keys:
+        strata = strata.sort(keys, nulls_last=True)
     numbered = strata.with_row_index("stratum_index")
     stratum = rows.select(keys).join(numbered, on=keys, how="left", nulls_equal=True, maintain_order="left")
     return strata, stratum["stratum_index"].to_numpy().astype(np.int64)
