@@ -16,6 +16,7 @@ from ttf.analyses.lost.measure_losses.owners import concentration, failures_by_o
 from ttf.analyses.lost.measure_losses.repeats import (
     ONE_GROUP,
     counts_by_group,
+    list_events,
     previous_outcome,
     share_over_groups,
 )
@@ -198,7 +199,8 @@ def test_the_previous_job_is_the_last_that_had_ended(rows, random):
                 expected.append((row["group"], row["failed"], any(r["failed"] for r in ends if r["end_s"] == last)))
     random.shuffle(rows)
     schema = {"group": pl.Int64, "failed": pl.Boolean, "start_s": pl.Int64, "end_s": pl.Int64}
-    assert sorted(previous_outcome(pl.DataFrame(rows, schema=schema)).rows()) == sorted(expected)
+    group, _, kind = list_events(pl.DataFrame(rows, schema=schema))
+    assert sorted(previous_outcome(group, kind).rows()) == sorted(expected)
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60))

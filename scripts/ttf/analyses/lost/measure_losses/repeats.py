@@ -8,15 +8,18 @@ import polars as pl
 
 from ttf.analyses.lost.measure_losses import REPEATS
 from ttf.engine.exact_sums import dot
-from ttf.engine.name_codes import NameNumbers
 from ttf.engine.storage.partitions import Partitions
 from ttf.records.jobs import Frame
+from ttf.stats.basics.order import run_starts, sort_rows
 from ttf.stats.durations.survival import survival_summary
 from ttf.stats.shares import wilson_interval
 
 # A group is all jobs of one user, or jobs that the trace records as resubmissions of one job.
 GROUPS = ("user", "recurrence_group")
 JOB_GROUP = "job"
+# Kinds of events, in their order within a second: a job that ends in the second of a start is not before it, and of
+# several ends in a second a failure is the last.
+START, START_OF_FAILURE, END, END_OF_FAILURE = range(4)
 PART_GROUP = "part"
 NO_GROUP = "no job that ended has a group"
 NO_FAILURE = "no failure"
@@ -115,27 +118,33 @@ def times_of_runs(runs: Frame) -> pl.DataFrame:
     runs: `ttf.records.runs.build_runs`.
     """
     is_several = pl.col("again") | pl.col("again").shift(-1, fill_value=False)
-    retried = runs.lazy().filter(is_several).select("job", "start_s", "end_s", "failed").collect()
-    return _first_failure_durations(_group_times(retried, "job"))
+    retried = runs.lazy().filter(is_several).select("start_s", "end_s", "failed", group="job").collect()
+    return _first_failure_durations(*list_events(retried))
 
 
-def previous_outcome(ended: pl.DataFrame) -> pl.DataFrame:
+def list_events(jobs: pl.DataFrame) -> list[np.ndarray]:
+    """Return group, time and kind (START or END, and 1 more for a failure) of the starts and ends of jobs, sorted.
+
+    jobs: group, failed, start_s, end_s; a blank time is no event.
+    """
+    events = pl.concat(
+        jobs.select("group", time=time, kind=kind + pl.col("failed").cast(pl.Int64)).drop_nulls()
+        for time, kind in (("start_s", START), ("end_s", END))
+    )
+    return sort_rows(*(column.to_numpy() for column in events.get_columns()))
+
+
+def previous_outcome(group: np.ndarray, kind: np.ndarray) -> pl.DataFrame:
     """Return the jobs with a previous job by the rule of `repeats`: group, failed, before (whether that one failed).
 
-    ended: group, failed, start_s, end_s. A job without end_s is never a previous job, one without start_s has none.
+    group, kind: of `list_events`. A job without end_s is never a previous job, one without start_s has none.
     """
-    # Sorted so that of several ends in one second, the last is a failure if any is.
-    ends = ended.select("group", "end_s", before="failed").drop_nulls("end_s").sort("end_s", "before")
-    starts = ended.select("group", "start_s", "failed").drop_nulls("start_s").sort("start_s")
-    followed = starts.join_asof(
-        ends,
-        left_on="start_s",
-        right_on="end_s",
-        by="group",
-        allow_exact_matches=False,
-        check_sortedness=False,
-    )
-    return followed.drop_nulls("before").select("group", "failed", "before")
+    index = np.arange(kind.size)
+    last_end = np.maximum.accumulate(np.where(kind >= END, index, -1))
+    # The last end of another group, or none at all, is not of this job's group.
+    starts = index[(kind < END) & (last_end >= 0) & (group[last_end] == group)]
+    before = kind[last_end[starts]] == END_OF_FAILURE
+    return pl.DataFrame({"group": group[starts], "failed": kind[starts] == START_OF_FAILURE, "before": before})
 
 
 def counts_by_group(members: pl.DataFrame) -> Counter:
@@ -182,9 +191,11 @@ def share_over_groups(counts: Counter) -> dict:
 
 
 def _read_numbered(jobs: pl.LazyFrame, group_by: str) -> pl.DataFrame:
-    """Collect start_s, end_s, failed of jobs, with each group's name replaced by a number."""
-    group = NameNumbers().encode(pl.col(group_by)).cast(pl.Int64)
-    return jobs.select("start_s", "end_s", "failed", group=group).collect(engine="streaming")
+    """Collect start_s, end_s, failed of jobs, with each group's name replaced by a number from 0 on."""
+    # Hashes are numbered in half the time of names.
+    jobs = jobs.select("start_s", "end_s", "failed", hash=pl.col(group_by).hash())
+    numbers = jobs.select(pl.col("hash").unique()).with_row_index("group").cast({"group": pl.Int64})
+    return jobs.join(numbers, on="hash", how="left").drop("hash").collect(engine="streaming")
 
 
 def _group_rows(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
@@ -199,8 +210,9 @@ def _group_rows(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
             failures=int(ended["failed"].sum()),
             failing=ended.filter("failed")["group"].n_unique(),
         )
-        durations.append(_first_failure_durations(_group_times(ended, "group")))
-        followed_jobs = previous_outcome(ended)
+        group, time, kind = list_events(ended)
+        durations.append(_first_failure_durations(group, time, kind))
+        followed_jobs = previous_outcome(group, kind)
         after_failure = pl.col("before")
         for name, members in {
             "preceded_share": followed_jobs.filter("failed").select("group", hit="before"),
@@ -224,18 +236,20 @@ def _group_rows(parts: Iterable[pl.DataFrame], group_by: str) -> list[dict]:
     return [{"group_by": group_by} | row for row in rows]
 
 
-def _group_times(ended: pl.DataFrame, group_by: str) -> pl.DataFrame:
-    """Return begin_s (first start), failed_s (end of the first failed) and seen_s (last end) of each group."""
-    times = ended.group_by(group_by).agg(
-        begin_s=pl.min("start_s"), failed_s=pl.col("end_s").filter("failed").min(), seen_s=pl.max("end_s")
+def _first_failure_durations(group: np.ndarray, time: np.ndarray, kind: np.ndarray) -> pl.DataFrame:
+    """Return duration_s, failed of groups: from the first start to the end of the first failure, else to the last end.
+
+    group, time, kind: of `list_events`. A failure before the first known start counts as one at that start.
+    """
+    group_rows, never = run_starts(group), np.iinfo(np.int64).max
+    begin_s, failed_s = (
+        np.minimum.reduceat(np.where(is_event, time, never), group_rows)
+        for is_event in (kind < END, kind == END_OF_FAILURE)
     )
-    return times.drop_nulls(["begin_s", "seen_s"])
-
-
-def _first_failure_durations(times: pl.DataFrame) -> pl.DataFrame:
-    """Return duration_s, failed of groups. A failure before the first known start counts as one at that start."""
-    duration = (pl.coalesce("failed_s", "seen_s") - pl.col("begin_s")).clip(lower_bound=0)
-    return times.select(duration_s=duration, failed=pl.col("failed_s").is_not_null())
+    seen_s = np.maximum.reduceat(np.where(kind >= END, time, -never), group_rows)
+    is_timed, failed = (begin_s < never) & (seen_s > -never), failed_s < never
+    duration_s = np.maximum(np.where(failed, failed_s, seen_s) - begin_s, 0)
+    return pl.DataFrame({"duration_s": duration_s[is_timed], "failed": failed[is_timed]})
 
 
 def _first_failure_row(durations: pl.DataFrame) -> dict:
