@@ -30,7 +30,14 @@ def what_if_sums(runs: Frame, trials_s: Sequence[int]) -> pl.DataFrame:
     """
     # On the basis `proxy` every failure is an infra failure, so it excuses none.
     is_excused = (pl.col("infra") & (pl.col("basis") != PROXY)) | pl.col("timed_out")
-    measured = runs.lazy().with_columns(gpu=gpu_time(), failed=pl.col("failed") & ~is_excused)
+    measured = runs.lazy().select(
+        *("job", "outcome", "again", "deterministic", "by_user", "gpu_milli", "runtime_s"),
+        gpu=gpu_time(),
+        failed=pl.col("failed") & ~is_excused,
+    )
+    measured = measured.collect().lazy()
+    # Runs of one job are adjacent. Most jobs have one run.
+    retried = measured.filter(pl.col("again") | pl.col("again").shift(-1, fill_value=False)).collect().lazy()
     is_large = ~pl.col("again") & (pl.col("gpu_milli") > ONE_GPU_MILLI)
     terms = measured.select(
         total="gpu",
@@ -45,10 +52,12 @@ def what_if_sums(runs: Frame, trials_s: Sequence[int]) -> pl.DataFrame:
         NO_USER_RETRY: pl.col("by_user").fill_null(False),
         NO_SYSTEM_RETRY: ~pl.col("by_user").fill_null(True),
     }
-    retries: list[pl.LazyFrame] = [
-        _sum_no_retry(measured, name, pl.col("failed") & stops) for name, stops in stops_by_scenario.items()
-    ]
-    return pl.concat([terms.sum(), *retries], how="horizontal").cast(pl.Int128).collect()
+    retries = [_sum_no_retry(retried, name, pl.col("failed") & stops) for name, stops in stops_by_scenario.items()]
+    stopped_jobs = measured.select(
+        pl.col("job").filter(pl.col("failed") & stops).n_unique().alias(f"{name}_n")
+        for name, stops in stops_by_scenario.items()
+    )
+    return pl.concat([terms.sum(), stopped_jobs, *retries], how="horizontal").cast(pl.Int128).collect()
 
 
 def what_if(sums: pl.DataFrame, trials_s: Sequence[int]) -> pl.DataFrame:
@@ -100,13 +109,13 @@ def _trial_row(sums: dict, trial_s: int) -> dict:
     return row | {"n": sums["large"]} | {name: sums[f"{name}_{trial_s}"] for name in ("affected", "saved", "cost")}
 
 
-def _sum_no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> pl.LazyFrame:
-    """Return the _RETRY_COLUMNS of the scenario, one row. stops: failures after which a job would not run again."""
-    measured = measured.with_columns(stops=stops)
-    # Runs of one job are adjacent. Most jobs have one run and are skipped.
-    has_several = pl.col("again") | pl.col("again").shift(-1, fill_value=False)
+def _sum_no_retry(retried: pl.LazyFrame, scenario: str, stops: pl.Expr) -> pl.LazyFrame:
+    """Return the _RETRY_COLUMNS of the scenario but n, one row.
+
+    retried: runs of jobs with several. stops: failures after which a job would not run again.
+    """
     retried_jobs = (
-        measured.filter(has_several)
+        retried.with_columns(stops=stops)
         .with_columns(stopped=pl.col("stops").cast(pl.Int64).cum_sum().over("job"))
         # Later runs come after the first stop; runs up to that one happen in any case.
         .with_columns(later=(pl.col("stopped") - pl.col("stops").cast(pl.Int64)) > 0)
@@ -120,14 +129,13 @@ def _sum_no_retry(measured: pl.LazyFrame, scenario: str, stops: pl.Expr) -> pl.L
         )
     )
     is_futile = pl.col("again") & ~pl.col("succeeded") & ~pl.col("is_open")
-    sums = retried_jobs.select(
-        affected=is_futile.sum(),
-        saved=pl.col("gpu").filter(is_futile).sum(),
-        given_up=pl.col("succeeded").sum(),
-        given_up_gpu=pl.col("gpu").filter("succeeded").sum(),
-    )
-    stopped_jobs = measured.select(n=pl.col("job").filter("stops").n_unique())
-    return pl.concat([stopped_jobs, sums], how="horizontal").select(pl.col(_RETRY_COLUMNS).name.prefix(f"{scenario}_"))
+    sums = {
+        "affected": is_futile.sum(),
+        "saved": pl.col("gpu").filter(is_futile).sum(),
+        "given_up": pl.col("succeeded").sum(),
+        "given_up_gpu": pl.col("gpu").filter("succeeded").sum(),
+    }
+    return retried_jobs.select(value.alias(f"{scenario}_{name}") for name, value in sums.items())
 
 
 def _convert_to_gpu_hours(row: dict, total: int) -> dict:
