@@ -26,7 +26,6 @@ from scipy.special import expit, logit, stdtr, stdtrit
 from ttf.engine.columns import FEWEST_BLOCKS, FEWEST_CLUSTERS
 from ttf.engine.counts import Rows, ValueCounts, sum_by_keys
 from ttf.records.clusters import CLUSTER_COLUMNS, level_names
-from ttf.records.jobs import Frame
 from ttf.stats.basics.order import example_rows, number_rows, sort_order
 from ttf.stats.shares import ENDED
 
@@ -390,13 +389,13 @@ def _blank_infinite(bounds: np.ndarray) -> np.ndarray:
 
 
 def sum_ended(rows: Rows, *keys: str) -> pl.DataFrame:
-    """Count jobs, ended jobs (`whole`) and failures (`part`) by keys, and by cluster and block if rows have clusters.
+    """Count jobs, ended jobs and failures by keys, and by cluster and block if the rows have clusters.
 
-    For `summed` of `clustered_shares`: failure shares of each value of the keys, or of several values together.
+    `clustered_failure_shares` reads these sums for each value of the keys, or for several values together.
     """
     levels = ("cluster", "block") if "cluster_by" in rows.collect_schema() else ()
-    sums = {"jobs": pl.len().cast(pl.Int64), "part": ENDED["failures"], "whole": ENDED["ended"]}
-    return rows.lazy().group_by(*keys, *levels).agg(**sums).collect(engine="streaming")
+    sums = rows.lazy().group_by(*keys, *levels).agg(jobs=pl.len().cast(pl.Int64), **ENDED)
+    return sums.collect(engine="streaming")
 
 
 def sum_by_cluster(
@@ -511,7 +510,7 @@ def build_clusters(
 
 
 def clustered_ratios(
-    rows: Frame,
+    rows: Rows,
     keys: Sequence[str],
     top: pl.Expr,
     bottom: pl.Expr,
@@ -530,9 +529,7 @@ def clustered_ratios(
     return add_limits(strata, *clusters.ratio(tops, bottoms, confidence, has_mean_leverage, by_influence))
 
 
-def clustered_shares(
-    rows: Rows, keys: Sequence[str], part: pl.Expr, whole: pl.Expr, summed: Rows | None = None
-) -> pl.DataFrame:
+def clustered_shares(rows: Rows, keys: Sequence[str], part: pl.Expr, whole: pl.Expr) -> pl.DataFrame:
     """Return the 95 % interval of the share sum(part) / sum(whole) of each stratum, allowing for clusters.
 
     Parameters
@@ -540,7 +537,6 @@ def clustered_shares(
     rows : frame with the columns of `ttf.records.clusters`
     keys : columns that form the strata; none for one stratum of all rows
     part, whole : aggregates of whole numbers over rows
-    summed : frame with keys, cluster, block, part and whole, if sums already exist; see `sum_by_cluster`
 
     Returns
     -------
@@ -558,13 +554,20 @@ def clustered_shares(
     >>> round(shares["ci_low_clustered"].item(), 3), round(shares["ci_high_clustered"].item(), 3)
     (0.068, 0.461)
     """
-    sums = sum_by_cluster(rows, keys, True, summed, part=part, whole=whole)
-    strata, sums, clusters = build_clusters(sums, keys, "whole")
-    parts, wholes = float_columns(sums, "part", "whole")
-    return add_limits(strata, *clusters.proportion(parts, wholes, 0.95))
+    return _limits_of_shares(sum_by_cluster(rows, keys, part=part, whole=whole), keys, "part", "whole")
 
 
-def clustered_median(rows: Frame, column: str, values: ValueCounts) -> pl.DataFrame:
+def clustered_failure_shares(rows: Rows, keys: Sequence[str], ended: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return the interval of the failures among ended jobs, as `clustered_shares`. ended: `sum_ended`, if it exists."""
+    return _limits_of_shares(sum_by_cluster(rows, keys, True, ended, **ENDED), keys, "failures", "ended")
+
+
+def _limits_of_shares(sums: pl.DataFrame, keys: Sequence[str], part: str, whole: str) -> pl.DataFrame:
+    strata, sums, clusters = build_clusters(sums, keys, whole)
+    return add_limits(strata, *clusters.proportion(*float_columns(sums, part, whole), 0.95))
+
+
+def clustered_median(rows: Rows, column: str, values: ValueCounts) -> pl.DataFrame:
     """Return the interval of the median of a column of whole numbers over all rows: CLUSTERED, why_not (Woodruff 1952).
 
     values: counted values of the column. The limits are two of them (nearest rank).

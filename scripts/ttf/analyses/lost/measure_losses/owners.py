@@ -7,7 +7,7 @@ import polars as pl
 from ttf.analyses.lost.measure_losses import FAILURE_CONCENTRATION, FAILURES_BY_OWNER
 from ttf.records.jobs import Frame, join_reasons
 from ttf.records.runs import GPU_HOUR, gpu_time
-from ttf.stats.clustered import clustered_shares, join_clustered
+from ttf.stats.clustered import clustered_failure_shares, join_clustered
 from ttf.stats.shares import ENDED, divide, failure_share_columns
 
 OWNERS = ("user", "account")
@@ -72,7 +72,7 @@ def failures_by_owner(owners: Mapping[str, pl.DataFrame], n_owners: int, jobs: F
             ),
         )
         owner_jobs = jobs.lazy().filter(pl.col(owner_by).is_in(top["owner"].implode())).with_columns(owner=owner_by)
-        clustered = clustered_shares(owner_jobs, ["owner"], ENDED["failures"], ENDED["ended"])
+        clustered = clustered_failure_shares(owner_jobs, ["owner"])
         parts.append(FAILURES_BY_OWNER.conform(join_clustered(table, clustered, ["owner"])))
     return pl.concat(parts)
 

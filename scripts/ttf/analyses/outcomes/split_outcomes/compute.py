@@ -23,8 +23,8 @@ from ttf.records.jobs import (
     observed_s,
     whole_gpus,
 )
-from ttf.stats.clustered import clustered_shares, join_clustered, sum_ended
-from ttf.stats.shares import ENDED, divide, failure_share_columns
+from ttf.stats.clustered import clustered_failure_shares, join_clustered, sum_ended
+from ttf.stats.shares import divide, failure_share_columns
 
 # File -> the outcomes in it.
 SPLIT = {
@@ -121,15 +121,14 @@ def outcomes_by_gpus(jobs: Rows, ended_by_size: pl.DataFrame) -> pl.DataFrame:
     `ttf.stats.clustered.sum_ended` of them.
     """
     high = pl.col("gpus_high")
-    counts = {"jobs": "jobs", "ended": "whole", "failures": "part"}
-    counts_by_size = ended_by_size.group_by("gpus_high").agg(**{name: pl.sum(part) for name, part in counts.items()})
+    counts_by_size = ended_by_size.group_by("gpus_high").agg(pl.col("jobs", "ended", "failures").sum())
     counts_by_size = counts_by_size.sort("gpus_high")
     shares = counts_by_size.with_columns(
         **failure_share_columns(counts_by_size),
         gpus_low=pl.when(high > 1).then(high // 2 + 1).otherwise(high),
         reason=pl.when(ended=0).then(pl.lit("no job of this size ended")),
     )
-    intervals = clustered_shares(jobs, ["gpus_high"], ENDED["failures"], ENDED["ended"], ended_by_size)
+    intervals = clustered_failure_shares(jobs, ["gpus_high"], ended_by_size)
     return OUTCOMES_BY_GPUS.conform(join_clustered(shares, intervals, ["gpus_high"]))
 
 

@@ -11,7 +11,7 @@ from ttf.records.clusters import DAY_S
 from ttf.records.jobs import OUTCOMES as NAMES
 from ttf.records.jobs import is_at_time_limit, observed_s
 from ttf.stats.basics.median import median_interval
-from ttf.stats.clustered import clustered_median, clustered_shares
+from ttf.stats.clustered import clustered_failure_shares, clustered_median
 from ttf.stats.shares import ENDED, add_wilson, divide
 
 # The GPUs of a common node.
@@ -69,10 +69,10 @@ def ended_by_node(jobs: pl.LazyFrame, ended_by_size: pl.DataFrame) -> pl.DataFra
     """
     high = pl.col("gpus_high")
     sizes = {"up_to_8_gpus": high.is_between(1, SMALL_GPUS), "above_8_gpus": high > SMALL_GPUS}
-    if not all(ended_by_size.filter(is_size)["whole"].sum() for is_size in sizes.values()):
+    if not all(ended_by_size.filter(is_size)["ended"].sum() for is_size in sizes.values()):
         return ENDED_BY_NODE.frame([])
     return ENDED_BY_NODE.frame(
-        {"size": size, "ended": ended_by_size.filter(is_size)["whole"].sum()}
+        {"size": size, "ended": ended_by_size.filter(is_size)["ended"].sum()}
         | _failure_share_cells(jobs.filter(is_size), ended_by_size.filter(is_size))
         for size, is_size in sizes.items()
     )
@@ -80,9 +80,9 @@ def ended_by_node(jobs: pl.LazyFrame, ended_by_size: pl.DataFrame) -> pl.DataFra
 
 def _failure_share_cells(jobs: pl.LazyFrame, ended: pl.DataFrame) -> dict:
     """Return the share of failures among ended jobs, with its intervals. ended: `sum_ended` of jobs."""
-    wilson = add_wilson("failure_share", ended["part"].sum(), ended["whole"].sum())
+    wilson = add_wilson("failure_share", ended["failures"].sum(), ended["ended"].sum())
     row = {name.replace("ci", "failure_share"): value for name, value in wilson.items()}
-    for interval in clustered_shares(jobs, [], ENDED["failures"], ENDED["ended"], ended).iter_rows(named=True):
+    for interval in clustered_failure_shares(jobs, [], ended).iter_rows(named=True):
         row |= {name: interval[name] for name in ("cluster_by", "clusters")}
         row |= {f"failure_share_{bound}_clustered": interval[f"ci_{bound}_clustered"] for bound in ("low", "high")}
     return row

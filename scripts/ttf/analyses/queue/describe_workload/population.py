@@ -15,8 +15,8 @@ from ttf.analyses.queue.describe_workload import (
 from ttf.engine.counts import Rows, count_rows, text_codes
 from ttf.engine.exact_sums import group_sums
 from ttf.records.jobs import OUTCOMES, choose_text, gpu_seconds_milli, whole_gpus
-from ttf.stats.clustered import clustered_shares, join_clustered, sum_ended
-from ttf.stats.shares import ENDED, divide, failure_share_columns
+from ttf.stats.clustered import clustered_failure_shares, join_clustered, sum_ended
+from ttf.stats.shares import divide, failure_share_columns
 
 # If a trace has more roles, the least frequent have no row.
 MOST_ROLES = 100
@@ -44,8 +44,7 @@ def count_roles(jobs: Rows) -> pl.DataFrame:
     """
     jobs_with_role = jobs.lazy().rename({"task": "role"}).filter(pl.col("role").is_not_null())
     ended = sum_ended(jobs_with_role, "role")
-    counts = {"jobs": "jobs", "ended": "whole", "failures": "part"}
-    role_counts = ended.group_by("role").agg(**{name: pl.sum(part) for name, part in counts.items()})
+    role_counts = ended.group_by("role").agg(pl.col("jobs", "ended", "failures").sum())
     role_counts = role_counts.sort("jobs", "role", descending=[True, False])
     n, failures, n_roles = int(role_counts["jobs"].sum()), int(role_counts["failures"].sum()), role_counts.height
     role_counts = role_counts.head(MOST_ROLES)
@@ -57,7 +56,7 @@ def count_roles(jobs: Rows) -> pl.DataFrame:
         **failure_share_columns(role_counts),
         reason=pl.when(ended=0).then(pl.lit("none of them ended")).otherwise(no_failure_reason),
     )
-    shares = clustered_shares(jobs_with_role, ["role"], ENDED["failures"], ENDED["ended"], ended)
+    shares = clustered_failure_shares(jobs_with_role, ["role"], ended)
     return ROLES.conform(join_clustered(role_counts, shares, ["role"]))
 
 
