@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import t
 from ttf.engine.columns import FEWEST_BLOCKS
+from ttf.engine.counts import ValueCounts
 from ttf.records.clusters import add_clusters, block_columns
 from ttf.stats.clustered import (
     CLUSTERED,
     FEWEST,
     Clusters,
+    clustered_medians,
     clustered_shares,
     join_clustered,
     sum_by_cluster,
@@ -79,6 +81,17 @@ def test_too_few_clusters_and_equal_ones_have_no_interval(users, reason):
     row = clustered_shares(rows, [], PART, TOTAL).row(0, named=True)
     assert row["clusters"] == pytest.approx(len(users) / 2)
     assert row["ci_low_clustered"] is None and reason in row["why_not"]
+
+
+def test_medians_by_stratum_count_users_not_values():
+    times = {kind: [100 * kind + n % 7 for n in range(200)] for kind in (1, 2)}
+    users = [f"u{n // 10}" for n in range(200)]
+    rows = add_clusters(pl.DataFrame({"user": users * 2, "kind": [1] * 200 + [2] * 200, "time": times[1] + times[2]}))
+    values = {kind: ValueCounts(np.sort(kind_times), np.ones(200, np.int64)) for kind, kind_times in times.items()}
+    limits = clustered_medians(rows, "kind", "time", values)
+    assert limits["kind"].to_list() == [1, 2]
+    assert limits["clusters"].to_list() == pytest.approx([20, 20])
+    assert (limits["ci_low_clustered"] <= [103, 203]).all() and (limits["ci_high_clustered"] >= [103, 203]).all()
 
 
 def test_a_stratum_of_one_cluster_is_divided_by_its_groups():

@@ -14,7 +14,7 @@ already in its own variance, so that a user's campaign of several weeks counts o
 degrees of freedom are those of the sum of both variances (Satterthwaite 1946).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -567,20 +567,26 @@ def _limits_of_shares(sums: pl.DataFrame, keys: Sequence[str], part: str, whole:
     return add_limits(strata, *clusters.proportion(*float_columns(sums, part, whole), 0.95))
 
 
-def clustered_median(rows: Rows, column: str, values: ValueCounts) -> pl.DataFrame:
-    """Return the interval of the median of a column of whole numbers over all rows: CLUSTERED, why_not (Woodruff 1952).
+def clustered_medians(
+    rows: Rows, stratum: str, column: str, values_by_stratum: Mapping[object, ValueCounts]
+) -> pl.DataFrame:
+    """Return the interval of the median of a column of whole numbers by stratum: stratum, CLUSTERED, why_not.
 
-    values: counted values of the column. The limits are two of them (nearest rank).
+    stratum: column of the rows. values_by_stratum: counted values of the column, for the strata that are estimated. The
+    limits are two of them, by nearest rank (Woodruff 1952).
     """
-    middle = values.median() if values.size else 0
-    sums = sum_by_cluster(rows, [], below=(pl.col(column) <= middle).sum(), n=pl.col(column).count())
-    strata, sums, clusters = build_clusters(sums, [], "n")
-    below, n = float_columns(sums, "below", "n")
-    limits = [
-        np.array([value_at_share(values, rank) for rank in bound], dtype=float)
-        for bound in clusters.around_the_middle(below, n, 0.95)
-    ]
-    return add_limits(strata, *limits)
+    medians = [(name, values.median()) for name, values in values_by_stratum.items() if values.size]
+    schema = {stratum: rows.collect_schema()[stratum], "median": pl.Float64}
+    rows = rows.lazy().join(pl.LazyFrame(medians, schema, orient="row"), on=stratum)
+    is_below = pl.col(column) <= pl.col("median")
+    sums = sum_by_cluster(rows, [stratum], below=is_below.sum(), n=pl.col(column).count())
+    strata, sums, clusters = build_clusters(sums, [stratum], "n")
+    ranks = clusters.around_the_middle(*float_columns(sums, "below", "n"), 0.95)
+    low, high = (
+        [value_at_share(values_by_stratum[name], rank) for name, rank in zip(strata[stratum], side, strict=True)]
+        for side in (ranks.low, ranks.high)
+    )
+    return add_limits(strata, np.array(low, float), np.array(high, float), ranks.effective)
 
 
 def value_at_share(values: ValueCounts, share: float) -> float:

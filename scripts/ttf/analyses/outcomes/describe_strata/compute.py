@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
 import polars as pl
 
 from ttf.analyses.outcomes.describe_strata import MAX_STRATA, STRATA
@@ -24,13 +23,10 @@ from ttf.records.runs import GPU_HOUR, build_runs, gpu_time, iterate_blocks
 from ttf.stats.basics.median import CONFIDENCE, median_interval
 from ttf.stats.clustered import (
     CLUSTERED,
-    add_limits,
-    build_clusters,
+    clustered_medians,
     clustered_ratios,
     clustered_shares,
     join_clustered,
-    sum_by_cluster,
-    value_at_share,
 )
 from ttf.stats.durations.missing_ends import MOST_WITHOUT_END
 from ttf.stats.durations.mttf import NO_NODE_DAY, NO_NODES, SECONDS_A_DAY, poisson_limits
@@ -249,20 +245,7 @@ def median_run_times(failed: pl.LazyFrame) -> pl.DataFrame:
     columns = ["stratum", "failures_with_runtime", "failure_median_s", "median_ci_low_s", "median_ci_high_s"]
     dtypes = [times.schema["stratum"], pl.Int64(), pl.Float64(), pl.Float64(), pl.Float64()]
     medians = pl.DataFrame(rows, schema=dict(zip(columns, dtypes, strict=True)), orient="row")
-    compared = failed.join(medians.lazy().select("stratum", "failure_median_s"), on="stratum")
-    is_below = (pl.col("runtime_s") <= pl.col("failure_median_s")).sum()
-    strata, members, clusters = build_clusters(
-        sum_by_cluster(compared, ["stratum"], below=is_below, n=pl.col("runtime_s").count()), ["stratum"], "n"
-    )
-    below, n = (members[name].to_numpy().astype(float) for name in ("below", "n"))
-    ranks = clusters.around_the_middle(below, n, CONFIDENCE)
-    low, high = (
-        np.array(
-            [value_at_share(parts[name], rank) for name, rank in zip(strata["stratum"], side_ranks, strict=True)], float
-        )
-        for side_ranks in ranks[:2]
-    )
-    limits = add_limits(strata, low, high, ranks.effective)
+    limits = clustered_medians(failed, "stratum", "runtime_s", parts)
     renamed = {f"median_ci_{side}_clustered_s": f"ci_{side}_clustered" for side in ("low", "high")}
     return medians.join(limits.select("stratum", **renamed), on="stratum", how="left", maintain_order="left")
 

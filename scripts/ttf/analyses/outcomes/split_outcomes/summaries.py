@@ -11,7 +11,7 @@ from ttf.records.clusters import DAY_S
 from ttf.records.jobs import OUTCOMES as NAMES
 from ttf.records.jobs import is_at_time_limit, observed_s
 from ttf.stats.basics.median import median_interval
-from ttf.stats.clustered import clustered_failure_shares, clustered_median
+from ttf.stats.clustered import clustered_failure_shares, clustered_medians
 from ttf.stats.shares import ENDED, add_wilson, divide
 
 # The GPUs of a common node.
@@ -23,15 +23,17 @@ def add_median_intervals(
     outcomes: pl.DataFrame, times_by_outcome: Mapping[str, ValueCounts], jobs: pl.LazyFrame
 ) -> pl.DataFrame:
     """Return OUTCOMES with intervals of the median run times of success and failure. jobs: with CLUSTER_COLUMNS."""
-    names = ("low_clustered_s", "high_clustered_s")
+    times_by_outcome = {outcome: times_by_outcome[outcome] for outcome in ("success", "failure")}
+    rows = clustered_medians(jobs, "outcome", "runtime_s", times_by_outcome).iter_rows(named=True)
+    clustered = {row["outcome"]: row for row in rows}
     limits = []
-    for outcome in ("success", "failure"):
-        rows, times = jobs.filter(pl.col("outcome") == outcome), times_by_outcome[outcome]
+    for outcome, times in times_by_outcome.items():
         low, high = median_interval(times.size, times.at)
         row: dict = {"outcome": outcome, "runtime_median_low_s": low, "runtime_median_high_s": high}
-        for interval in clustered_median(rows, "runtime_s", times).iter_rows(named=True):
-            row |= {name: interval[name] for name in ("cluster_by", "clusters")}
-            row |= {f"runtime_median_{name}": interval[f"ci_{name[:-2]}"] for name in names}
+        if outcome in clustered:
+            row |= {name: clustered[outcome][name] for name in ("cluster_by", "clusters")}
+            for bound in ("low", "high"):
+                row[f"runtime_median_{bound}_clustered_s"] = clustered[outcome][f"ci_{bound}_clustered"]
         limits.append(row)
     columns = [name for name in OUTCOMES.columns if name == "outcome" or name not in outcomes.columns]
     intervals = OUTCOMES.frame(limits).select(columns)

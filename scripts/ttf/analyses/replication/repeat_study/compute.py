@@ -28,7 +28,7 @@ from ttf.stats.clustered import (
     UNCLUSTERED,
     Clusters,
     add_limits,
-    clustered_median,
+    clustered_medians,
     jackknife_influences,
     sum_by_cluster,
 )
@@ -320,7 +320,7 @@ def _mean_rows(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, 
                 type_times = ValueCounts.from_frame(
                     run_times.filter(pl.col("type") == gpu_types.index(mean["value"])), "time"
                 )
-                clustered = clustered_median(succeeded.filter(gpu_type=mean["value"]), "runtime_s", type_times)
+                clustered = clustered_medians(succeeded, "gpu_type", "runtime_s", {mean["value"]: type_times})
                 rows.append(row | _median_cells(type_times, mean, units, next(clustered.iter_rows(named=True), None)))
             else:
                 rows.append(row | _mttf_cells(mttf, mean, units))
@@ -328,7 +328,7 @@ def _mean_rows(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, 
 
 
 def _median_cells(run_times: ValueCounts, mean: dict, units: str, clustered: dict | None) -> dict:
-    """Return cells of the median of successes; mean: the published row; clustered: `clustered_median`."""
+    """Return cells of the median of successes; mean: the published row; clustered: `clustered_medians`."""
     low, high = median_interval(run_times.size, run_times.at)
     cells = dict(clustered or {"why_not": UNCLUSTERED})
     why_not = cells.pop("why_not") if low is not None else None
