@@ -1,5 +1,7 @@
 """Tables of roles, active users, gangs, requests, machines and times of submission."""
 
+from collections import Counter
+
 import numpy as np
 import polars as pl
 
@@ -14,7 +16,7 @@ from ttf.analyses.queue.describe_workload import (
 )
 from ttf.engine.counts import Rows, count_rows, text_codes
 from ttf.engine.exact_sums import group_sums
-from ttf.records.jobs import OUTCOMES, choose_text, gpu_seconds_milli, whole_gpus
+from ttf.records.jobs import OUTCOMES, gpu_seconds_milli, whole_gpus
 from ttf.stats.clustered import clustered_failure_shares, join_clustered, sum_ended
 from ttf.stats.shares import divide, failure_share_columns
 
@@ -31,8 +33,9 @@ _RANGE_BITS = 16
 # Resource -> its column per instance, the unit of the table, and the number of the column's units in one of these.
 REQUESTS = {"cpu": ("cpu_milli", "cores", 1000), "gpu": ("gpu_milli", "GPUs", 1000), "memory": ("mem_mib", "GiB", 1024)}
 
-CLOCK_UNITS = ("hour", "weekday")
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# Names of the values of a clock unit, which are numbered from 0.
+CLOCK_UNITS = {"hour": [str(hour) for hour in range(24)], "weekday": WEEKDAYS}
 NO_CLOCK = "the trace's times count from an origin that is not told: they have no hour of day"
 NO_TIME = "no submission has a time"
 
@@ -205,48 +208,40 @@ def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:
     if zone is None or not n:
         blank = {"zone": zone, "jobs": 0, "n": n, "reason": NO_CLOCK if zone is None else NO_TIME}
         return SUBMISSIONS.frame({"by": clock_unit} | blank for clock_unit in CLOCK_UNITS)
-    clock = pl.from_epoch("submit_s", time_unit="s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
-    hourly_jobs = (
+    clock_jobs = (
         times.with_row_index("row")
-        .group_by(hour=clock.dt.hour(), weekday=clock.dt.weekday())
+        .group_by(**_clock_values(_on_clock(pl.col("submit_s"), zone)))
         .agg(jobs=pl.len(), row=pl.col("row").min(), first_submit_s=pl.col("submit_s").first())
         .sort("row")
         .collect(engine="streaming")
     )
     clock_hours = _hours_between(first, last, zone)
-    parts = []
-    for clock_unit, unit_values in (("hour", range(24)), ("weekday", range(1, 8))):
+    rows = []
+    for clock_unit, names in CLOCK_UNITS.items():
         # Polars keeps the order of rows in a group, so `first` is the first job.
-        unit_jobs = hourly_jobs.group_by(clock_unit).agg(pl.col("jobs").sum(), pl.col("first_submit_s").first())
-        unit_hours = clock_hours.group_by(clock_unit).agg(clock_hours=pl.len())
-        table = (
-            pl.DataFrame({clock_unit: unit_values}, schema={clock_unit: pl.Int8})
-            .join(unit_jobs, on=clock_unit, how="left", maintain_order="left")
-            .join(unit_hours, on=clock_unit, how="left", maintain_order="left")
-            .with_columns(pl.col("jobs", "clock_hours").fill_null(0).cast(pl.Int64))
-        )
-        names = [str(value) if clock_unit == "hour" else WEEKDAYS[value - 1] for value in unit_values]
-        exists = pl.col("clock_hours") > 0
-        parts.append(
-            table.select(
-                by=pl.lit(clock_unit),
-                value=pl.Series(names),
-                zone=pl.lit(zone),
-                jobs="jobs",
-                n=pl.lit(n, dtype=pl.Int64),
-                jobs_share=pl.col("jobs") / n,
-                clock_hours="clock_hours",
-                jobs_per_hour=pl.when(exists).then(pl.col("jobs") / pl.col("clock_hours")),
-                first_submit_s="first_submit_s",
-                reason=choose_text({"the trace has no such hour": ~exists, "no submission then": pl.col("jobs") == 0}),
-            )
-        )
-    return pl.concat(parts).cast(SUBMISSIONS.schema)
+        unit_jobs = clock_jobs.group_by(clock_unit).agg(pl.col("jobs").sum(), pl.col("first_submit_s").first())
+        jobs_by_value = {value: cells for value, *cells in unit_jobs.iter_rows()}
+        hours_by_value = Counter(clock_hours[clock_unit])
+        for value, name in enumerate(names):
+            n_jobs, first_submit_s = jobs_by_value.get(value, (0, None))
+            hours = hours_by_value[value]
+            row = {"by": clock_unit, "value": name, "zone": zone, "jobs": n_jobs, "n": n}
+            row |= {"clock_hours": hours, "jobs_per_hour": divide(n_jobs, hours), "first_submit_s": first_submit_s}
+            reason = None if n_jobs else "no submission then"
+            rows.append(row | {"reason": reason if hours else "the trace has no such hour"})
+    return SUBMISSIONS.frame(rows).with_columns(jobs_share=pl.col("jobs") / n)
+
+
+def _on_clock(seconds: pl.Expr, zone: str) -> pl.Expr:
+    return pl.from_epoch(seconds, time_unit="s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
+
+
+def _clock_values(moment: pl.Expr) -> dict[str, pl.Expr]:
+    """Return the hour and the weekday of a moment, both from 0."""
+    return {"hour": moment.dt.hour(), "weekday": moment.dt.weekday() - 1}
 
 
 def _hours_between(first_s: int, last_s: int, zone: str) -> pl.DataFrame:
     """Return hour and weekday of each hour of the zone's clock, from that of the first second to that of the last."""
-    bounds = pl.from_epoch(pl.Series([first_s, last_s]), time_unit="s")
-    low, high = bounds.dt.replace_time_zone("UTC").dt.convert_time_zone(zone).dt.truncate("1h")
-    hours = pl.datetime_range(low, high, "1h", time_zone=zone, eager=True).alias("hour_start")
-    return hours.to_frame().select(hour=pl.col("hour_start").dt.hour(), weekday=pl.col("hour_start").dt.weekday())
+    low, high = (_on_clock(pl.lit(second), zone).dt.truncate("1h") for second in (first_s, last_s))
+    return pl.select(hour_start=pl.datetime_range(low, high, "1h")).select(**_clock_values(pl.col("hour_start")))
