@@ -24,20 +24,16 @@ def add_median_intervals(
 ) -> pl.DataFrame:
     """Return OUTCOMES with intervals of the median run times of success and failure. jobs: with CLUSTER_COLUMNS."""
     times_by_outcome = {outcome: times_by_outcome[outcome] for outcome in ("success", "failure")}
-    rows = clustered_medians(jobs, "outcome", "runtime_s", times_by_outcome).iter_rows(named=True)
-    clustered = {row["outcome"]: row for row in rows}
-    limits = []
-    for outcome, times in times_by_outcome.items():
-        low, high = median_interval(times.size, times.at)
-        row: dict = {"outcome": outcome, "runtime_median_low_s": low, "runtime_median_high_s": high}
-        if outcome in clustered:
-            row |= {name: clustered[outcome][name] for name in ("cluster_by", "clusters")}
-            for bound in ("low", "high"):
-                row[f"runtime_median_{bound}_clustered_s"] = clustered[outcome][f"ci_{bound}_clustered"]
-        limits.append(row)
-    columns = [name for name in OUTCOMES.columns if name == "outcome" or name not in outcomes.columns]
-    intervals = OUTCOMES.frame(limits).select(columns)
-    return OUTCOMES.conform(outcomes.join(intervals, on="outcome", how="left", maintain_order="left"))
+    limits = [(outcome, *median_interval(times.size, times.at)) for outcome, times in times_by_outcome.items()]
+    names = ("outcome", "runtime_median_low_s", "runtime_median_high_s")
+    exact = pl.DataFrame(limits, {name: OUTCOMES.schema[name] for name in names}, strict=False, orient="row")
+    clustered = clustered_medians(jobs, "outcome", "runtime_s", times_by_outcome).select(
+        *("outcome", "cluster_by", "clusters"),
+        **{f"runtime_median_{bound}_clustered_s": f"ci_{bound}_clustered" for bound in ("low", "high")},
+    )
+    for intervals in (exact, clustered):
+        outcomes = outcomes.join(intervals, on="outcome", how="left", maintain_order="left")
+    return OUTCOMES.conform(outcomes)
 
 
 def ended_jobs(outcomes: pl.DataFrame, jobs: pl.LazyFrame, ended_by_size: pl.DataFrame) -> pl.DataFrame:
