@@ -12,6 +12,7 @@ from ttf.analyses.shared.risk.features import CATEGORY, CLOCK, HASHED, HISTORY, 
 from ttf.analyses.shared.risk.model import TrainingData, train_model
 from ttf.records.clusters import add_clusters
 from ttf.records.jobs import JOB_COLUMNS, conform
+from ttf.stats.regression.design import Design
 
 WEEK_S = 7 * 86_400
 FIRST_S = 1_700_000_000
@@ -169,3 +170,8 @@ def train(jobs, job_features, features, learn, recalibrate, until_s, with_hours=
     return train_model(
         TrainingData.select(jobs, job_features, learn, recalibrate, until_s, with_hours), features, kind=kind
     )
+
+
+def dense(design: Design) -> np.ndarray:
+    """Return the matrix of a design, with the zeros of its dummies."""
+    return design.dot(np.eye(design.width))

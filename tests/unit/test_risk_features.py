@@ -25,7 +25,7 @@ from ttf.analyses.shared.risk.features import (
     log_odds_increments,
 )
 from ttf.analyses.shared.risk.training_jobs import EARLIER, load_population
-from ttf.stats.regression.design import BLOCK
+from ttf.stats.regression.design import BLOCK, Design
 
 # A summer and a winter noon in Berlin, and the hours beside the end of summer time (29 October 2023, 01:00 UTC).
 SUMMER_NOON, WINTER_NOON = 1_688_205_600, 1_700_910_000
@@ -145,7 +145,7 @@ def test_jobs_taken_are_those_jobs():
     rows = np.array([200, 3, 3, 77])
     subset, encoder = info.take(rows), Encoder.fit(FEATURES, info)
     assert subset.n == 4
-    assert (encoder.design(subset).rows(slice(None)) == encoder.design(info).rows(rows)).all()
+    assert (made_risk.dense(encoder.design(subset)) == made_risk.dense(encoder.design(info))[rows]).all()
     mask = np.zeros(300, dtype=bool)
     mask[[3, 200]] = True
     assert (info.take(mask).rates["history"] == info.rates["history"][[3, 200]]).all()
@@ -321,23 +321,25 @@ def fit_encoder(jobs: int = 500):
 
 
 @pytest.mark.parametrize("jobs", [1, BLOCK + 1])
-def test_blocks_are_the_rows_of_the_design(jobs):
+def test_sums_and_products_are_those_of_the_dense_design(jobs):
     job_features, encoder = fit_encoder()
-    design = encoder.design(job_features.take(np.arange(jobs) % 500))
-    blocks = [block.copy() for _, block in design.blocks()]
-    assert len(blocks) == (jobs > BLOCK) + 1
-    whole = np.concatenate(blocks)
-    assert (whole == design.rows(slice(None))).all()
+    rng = np.random.default_rng(1)
+    encoded = encoder.design(job_features.take(np.arange(jobs) % 500))
+    design = Design(encoded.numbers, (*encoded.levels, (rng.integers(0, 3, jobs), 3)))
+    whole, weights = made_risk.dense(design), rng.normal(size=jobs)
     assert whole.shape == (jobs, design.width)
-    weights = np.random.default_rng(1).normal(size=(design.width, 2))
-    assert design.dot(weights) == pytest.approx(whole @ weights)
-    assert design.dot(weights[:, 0]) == pytest.approx(whole @ weights[:, 0])
+    coefficients = rng.normal(size=(design.width, 2))
+    assert design.dot(coefficients) == pytest.approx(whole @ coefficients)
+    assert design.dot(coefficients[:, 0]) == pytest.approx(whole @ coefficients[:, 0])
+    assert design.sums(weights) == pytest.approx(whole.T @ weights)
+    assert design.gram(weights) == pytest.approx(whole.T @ (whole * weights[:, None]))
+    assert (made_risk.dense(design.take(slice(1, None, 2))) == whole[1::2]).all()
 
 
 def test_the_columns_of_a_design_are_its_terms():
     job_features, encoder = fit_encoder()
     design = encoder.design(job_features)
-    rows = design.rows(slice(None))
+    rows = made_risk.dense(design)
     assert (rows[:, 0] == 1).all()
     assert design.width == 1 + len(encoder.terms)
     position_by_term = {(term.feature, term.name): position for position, term in enumerate(encoder.terms, start=1)}

@@ -2,6 +2,7 @@
 
 import warnings
 
+import made_risk
 import numpy as np
 import pandas as pd
 import pytest
@@ -86,7 +87,7 @@ def test_far_out_the_derivatives_are_finite(monkeypatch, log_h):
 def test_the_regression_is_that_of_lifelines(without_prior, weighted):
     design, log_h, censored = draw_hours(600, 2)
     weights = np.random.default_rng(3).integers(1, 4, 600).astype(float) if weighted else np.ones(600)
-    rows = design.rows(slice(None))
+    rows = made_risk.dense(design)
     frame = pd.DataFrame(rows[:, 1:], columns=["number", "level"]).assign(h=np.exp(log_h), failed=~censored, w=weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

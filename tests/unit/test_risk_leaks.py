@@ -111,7 +111,7 @@ def info_of(jobs: pl.DataFrame, features: list[Feature], until_s: int):
         **{f"ended of {name}": values for name, values in part.ended_counts.items()},
         **{f"weekend of {name}": values for name, values in part.weekend.items()},
         "encoder": json.dumps(encoder.to_json()),
-        "design": encoder.design(part).rows(slice(None)),
+        "design": made_risk.dense(encoder.design(part)),
     }
 
 

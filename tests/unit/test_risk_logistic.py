@@ -1,5 +1,6 @@
 """Logistic regression: against statsmodels, warm starts against fits on all data, and coefficients without data."""
 
+import made_risk
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -37,7 +38,7 @@ def stack_designs(first: Design, other: Design) -> Design:
 @pytest.mark.parametrize("n", [300, BLOCK + 500])
 def test_coefficients_and_information_are_those_of_statsmodels(n):
     design, failed, _ = draw_design(n)
-    rows = design.rows(slice(None))
+    rows = made_risk.dense(design)
     expected = sm.GLM(failed.astype(float), rows, family=sm.families.Binomial()).fit(tol=1e-14, maxiter=100)
     result = fit(design, failed, flat_prior(design.width))
     assert result.converged
@@ -65,7 +66,7 @@ def test_the_clustered_covariance_is_that_of_statsmodels():
     design, failed, user = draw_design(900, users=30)
     result = fit(design, failed, flat_prior(design.width))
     groups = {"groups": user, "use_correction": False}
-    expected = sm.Logit(failed.astype(float), design.rows(slice(None))).fit(
+    expected = sm.Logit(failed.astype(float), made_risk.dense(design)).fit(
         disp=0, tol=1e-12, cov_type="cluster", cov_kwds=groups
     )
     covariance = clustered_covariance(design, failed, result, user)

@@ -161,29 +161,27 @@ def censored_lognormal(
     """
     precision = np.full(design.width + 1, PRECISION)
     precision[[0, -1]] = 0
+    rows, events = np.flatnonzero(censored), float(weights[~censored].sum())
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Return the log posterior density at a point, its gradient and its Hessian."""
         sigma = np.exp(point[-1])
-        level = -0.5 * float(precision @ point**2)
-        slope, curvature = -precision * point, -np.diag(precision)
-        for rows, block in design.blocks():
-            z = (log_h[rows] - block @ point[:-1]) / sigma
-            c, w = censored[rows], weights[rows]
-            tail = log_ndtr(-z)
-            # Inverse Mills ratio: the hazard of a standard normal.
-            hazard = np.exp(np.minimum(-0.5 * z**2 - 0.5 * np.log(2 * np.pi) - tail, 700))
-            level += float((w * np.where(c, tail, -0.5 * z**2 - 0.5 * np.log(2 * np.pi) - point[-1])).sum())
-            # Derivatives in z; the chain rule gives those in the parameters: dz/dmu = -1/sigma, dz/dlog sigma = -z.
-            slope_z = w * np.where(c, -hazard, -z)
-            curvature_z = w * np.where(c, -hazard * (hazard - z), -1.0)
-            slope[:-1] += block.T @ (-slope_z / sigma)
-            slope[-1] += float((-slope_z * z).sum() - (w * ~c).sum())
-            curvature[:-1, :-1] += block.T @ (block * (curvature_z / sigma**2)[:, None])
-            cross = block.T @ ((curvature_z * z + slope_z) / sigma)
-            curvature[:-1, -1] += cross
-            curvature[-1, :-1] += cross
-            curvature[-1, -1] += float((curvature_z * z**2 + slope_z * z).sum())
-        return level, slope, curvature
+        z = (log_h - design.dot(point[:-1])) / sigma
+        log_density = -0.5 * z**2 - 0.5 * np.log(2 * np.pi)
+        tail = log_ndtr(-z[rows])
+        # Inverse Mills ratio: the hazard of a standard normal.
+        hazard = np.exp(np.minimum(log_density[rows] - tail, 700))
+        level_z, slope_z, curvature_z = log_density - point[-1], -z, np.full(len(z), -1.0)
+        level_z[rows], slope_z[rows], curvature_z[rows] = tail, -hazard, -hazard * (hazard - z[rows])
+        # Derivatives in z; the chain rule gives those in the parameters: dz/dmu = -1/sigma, dz/dlog sigma = -z.
+        slope_z *= weights
+        curvature_z *= weights
+        slope = np.append(design.sums(-slope_z / sigma), -slope_z @ z - events)
+        curvature = np.empty((len(point), len(point)))
+        curvature[:-1, :-1] = design.gram(curvature_z / sigma**2)
+        curvature[:-1, -1] = curvature[-1, :-1] = design.sums((curvature_z * z + slope_z) / sigma)
+        curvature[-1, -1] = (curvature_z * z + slope_z) @ z
+        level = float(weights @ level_z) - 0.5 * float(precision @ point**2)
+        return level, slope - precision * point, curvature - np.diag(precision)
 
     return maximise(likelihood, start)

@@ -70,19 +70,16 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
 
     def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Return the log posterior density at a point, its gradient and its Hessian."""
-        deviation = point - prior.mean
-        prior_gradient = prior.precision @ deviation
-        level, slope, curvature = -0.5 * float(deviation @ prior_gradient), -prior_gradient, -prior.precision.copy()
-        for rows, block in design.blocks():
-            eta = block @ point
-            p = expit(eta)
-            level += float((y[rows] * eta - softplus(eta)).sum())
-            slope += block.T @ (y[rows] - p)
-            curvature -= block.T @ (block * (p * (1 - p))[:, None])
-        return level, slope, curvature
+        deviation, eta = point - prior.mean, design.dot(point)
+        p, prior_gradient = expit(eta), prior.precision @ deviation
+        level = float(y @ eta - softplus(eta).sum()) - 0.5 * float(deviation @ prior_gradient)
+        return level, design.sums(y - p) - prior_gradient, -information(p)
+
+    def information(p: np.ndarray) -> np.ndarray:
+        return design.gram(p * (1 - p)) + prior.precision
 
     point, converged = maximise(likelihood, start)
-    return Fit(point, -likelihood(point)[2], converged)
+    return Fit(point, information(expit(design.dot(point))), converged)
 
 
 def clustered_covariance(design: Design, failed: np.ndarray, regression: Fit, cluster: np.ndarray) -> np.ndarray:
@@ -109,13 +106,11 @@ def clustered_covariance(design: Design, failed: np.ndarray, regression: Fit, cl
     >>> clustered_covariance(design, failed, fit(design, failed), np.arange(4)).round(3)  # 4/3 of 0.75 / 0.75**2
     array([[1.778]])
     """
-    clusters = int(cluster.max()) + 1
-    scores = np.zeros((clusters, design.width))
-    for rows, block in design.blocks():
-        residual = failed[rows] - expit(block @ regression.coefficients)
-        for column in range(design.width):
-            weighted = block[:, column] * residual
-            scores[:, column] += np.bincount(cluster[rows], weights=weighted, minlength=clusters)
+    clusters, residual = int(cluster.max()) + 1, failed - expit(design.dot(regression.coefficients))
+    scores = [np.bincount(cluster, values, clusters) for values in (residual, *(design.numbers.T * residual))]
+    for codes, size in design.levels:
+        by_level = np.bincount(cluster * size + codes, residual, clusters * size).reshape(clusters, size)
+        scores += list(by_level.T[1:])
     bread = np.linalg.inv(regression.information)
     n_clusters = len(np.unique(cluster))
-    return bread @ (scores.T @ scores) @ bread * (n_clusters / max(1, n_clusters - 1))
+    return bread @ np.inner(scores, scores) @ bread * (n_clusters / max(1, n_clusters - 1))

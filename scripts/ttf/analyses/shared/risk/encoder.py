@@ -78,7 +78,7 @@ class Encoder:
                 columns += _COLUMNS[feature.kind](feature, params, job_features)
             if params.get("levels"):
                 levels.append((self.level_codes(feature, job_features), len(params["levels"])))
-        return Design(np.column_stack(columns) if columns else np.empty((job_features.n, 0)), tuple(levels))
+        return Design(np.array(columns, float).reshape(len(columns), job_features.n).T, tuple(levels))
 
     def level_codes(self, feature: Feature, job_features: JobFeatures) -> np.ndarray:
         """Return for each job the index of its value among the levels of a category."""

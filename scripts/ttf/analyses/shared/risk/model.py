@@ -205,7 +205,7 @@ def train_candidates(
         shift=0.0,
         slope=1.0,
         hours=None,
-        centre=_column_means(design),
+        centre=design.sums(np.ones(len(design))) / len(design),
         n=len(failed),
         failures=int(failed.sum()),
         until_s=data.until_s,
@@ -302,13 +302,6 @@ def add_hours(model: Model, data: TrainingData) -> Model:
     rows, design, probability, hours = (rows[mask], design.take(mask), probability[mask], hours[mask])
     running, failed = data.running[rows], data.failed[rows]
     return replace(model, hours=fit_hours(design, hours, failed, running, probability, hours[~failed & ~running]))
-
-
-def _column_means(design: Design) -> np.ndarray:
-    total = np.zeros(design.width)
-    for _, block in design.blocks():
-        total += block.sum(axis=0)
-    return total / len(design)
 
 
 def log_odds(rate: np.ndarray) -> np.ndarray:
