@@ -116,7 +116,7 @@ def change_job40(column: str, value) -> pl.Expr:
         change_job40("gpu_milli", 16_000),
         change_job40("gpu_type", pl.lit("another")),
         change_job40("recurrence_group", pl.lit("group of its own")),
-        change_job40("user", pl.lit("somebody else")),
+        (change_job40("user", pl.lit("somebody else")), change_job40("cluster", pl.col("cluster").max() + 1)),
         change_job40("submit_s", pl.col("submit_s") + 7_200),
         change_job40("outcome", pl.when(outcome="failure").then(pl.lit("success")).otherwise(pl.lit("failure"))),
         change_job40("end_s", pl.col("end_s") + 5 * 86_400),

@@ -130,7 +130,7 @@ def test_history_may_be_that_of_other_jobs():
 
 
 def test_a_number_is_a_key_whatever_its_width():
-    past = load_population(made_risk.with_users(400, 5).lazy())
+    past = load_population(made_risk.with_users(400, 5).lazy(), ["gpu_milli"])
     in_place, _ = history_rates(past.jobs, [["gpu_milli"]], past)
     rates, _ = history_rates(past.jobs.with_columns(pl.col("gpu_milli").cast(pl.Int32)), [["gpu_milli"]], past)
     assert (rates == in_place).all()

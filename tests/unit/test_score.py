@@ -43,7 +43,7 @@ GPUS, CLOCK = ("gpu_milli", "size"), "America/Denver"
 
 @pytest.fixture(scope="module")
 def pool():
-    return load_population(with_users(6_000, seed=7).lazy(), ["job_id", "true_risk", "recurrence_group"])
+    return load_population(with_users(6_000, seed=7).lazy(), ["job_id", "true_risk", "recurrence_group", *GPUS])
 
 
 @pytest.fixture(scope="module")

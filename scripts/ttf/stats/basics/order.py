@@ -139,8 +139,11 @@ def _compact(values: np.ndarray) -> tuple[np.ndarray, int]:
     width = int(values.max(initial=0)) - low + 1
     # A flag for each possible number takes 0.1 s for 5 million values; sorting takes 1 s.
     if width > 16 * values.size + 1024:
-        distinct_values, index = np.unique(values, return_inverse=True)
-        return index, distinct_values.size
+        order = sort_order(values)
+        is_new = np.diff(values[order], prepend=low - 1) != 0
+        index = np.empty(values.size, np.int64)
+        index[order] = np.cumsum(is_new) - 1
+        return index, int(np.count_nonzero(is_new))
     is_present = np.zeros(width, bool)
     is_present[values - low] = True
     index = np.cumsum(is_present, dtype=np.int64)

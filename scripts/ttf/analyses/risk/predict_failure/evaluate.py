@@ -59,7 +59,7 @@ def evaluate_probability(data: Data, trial: Trial, stage: str, savings: Savings 
     failed, cluster, cluster_by = data.jobs.failed[trial.rows], data.jobs.cluster[trial.rows], data.jobs.cluster_by
     for name, mask in slices(data, trial):
         if stage != PROBABILITY and name != ALL:
-            continue
+            break
         n, failures = (0, 0) if isinstance(mask, str) else (int(mask.sum()), int(failed[mask].sum()))
         reason = mask if isinstance(mask, str) else TOO_FEW if n < FEWEST else None
         for model in MODELS:

@@ -17,6 +17,7 @@ from scipy.special import logit
 from ttf.analyses.shared.risk.training_jobs import NEVER, Population, encode_values, load_population
 from ttf.engine.errors import StudyError
 from ttf.engine.size_unit import GPU, SizeUnit
+from ttf.records.clusters import level_names
 from ttf.stats.basics.order import distinct_values, number_rows, sort_order
 
 NUMERIC, CATEGORY, HASHED, HISTORY, CLOCK = "numeric", "category", "hashed", "history", "clock"
@@ -159,9 +160,22 @@ class Data:
 
         max_jobs: keep only the latest; earlier jobs still count in their history.
         """
-        past = load_population(jobs, [column for feature in features for column in feature.columns], unit)
+        columns = [column for feature in features for column in feature.columns]
+        past = load_population(_number_history_keys(jobs, features), columns, unit)
         latest = past if max_jobs is None else past.latest(max_jobs)
         return cls(latest, compute_job_features(latest.jobs, features, clock, past), features)
+
+
+def _number_history_keys(jobs: pl.LazyFrame, features: Sequence[Feature]) -> pl.LazyFrame:
+    """Replace texts that only identify a history by the numbers of clusters or groups, which are faster to load."""
+    cluster_by, group_by, _ = level_names(jobs)
+    numbers = {"user": ("cluster", cluster_by == "user"), "recurrence_group": ("group", group_by == "recurrence group")}
+    texts, available = {feature.column for feature in features}, jobs.collect_schema()
+    return jobs.with_columns(
+        pl.when(pl.col(column).is_not_null()).then(number).alias(column)
+        for column, (number, is_numbered) in numbers.items()
+        if is_numbered and column in available and column not in texts
+    )
 
 
 def _numeric_values(jobs: pl.DataFrame, feature: Feature) -> np.ndarray:
@@ -276,14 +290,18 @@ def count_ended_before(
     # Key and time in one integer sort fast, and a search by sorted queries is fast too.
     low = min(int(end_times.min()), int(query_times.min()))
     span = max(int(end_times.max()), int(query_times.max())) - low + 1
-    event_positions, query_positions = keys * span + (end_times - low), query_keys * span + (query_times - low)
+    query_positions = query_keys * span + (query_times - low)
     order = sort_order(query_positions)
     query_positions, sorted_keys = query_positions[order], query_keys[order]
+    # The last digit of an event tells failures.
+    events = pl.Series(2 * (keys * span + (end_times - low)) + failed).sort().to_numpy()
+    event_positions, failures_upto = events >> 1, np.concatenate([[0], np.cumsum(events & 1)])
     key_starts = np.arange(int(sorted_keys[-1]) + 1) * span
-    for row, positions in enumerate((event_positions, event_positions[failed])):
-        sorted_positions = pl.Series(positions).sort().to_numpy()
-        ranks = np.searchsorted(sorted_positions, query_positions)
-        counts[row, order] = ranks - np.searchsorted(sorted_positions, key_starts)[sorted_keys]
+    first, end = (
+        np.searchsorted(event_positions, key_starts)[sorted_keys],
+        np.searchsorted(event_positions, query_positions),
+    )
+    counts[:, order] = end - first, failures_upto[end] - failures_upto[first]
     return counts
 
 

@@ -9,8 +9,9 @@ import polars as pl
 import polars.selectors as cs
 
 from ttf.engine.size_unit import GPU, SizeUnit
-from ttf.records.clusters import JOB_CLUSTER_COLUMNS, level_names
+from ttf.records.clusters import level_names
 from ttf.records.jobs import observed_s, size_milli
+from ttf.stats.basics.order import number_rows
 
 # Failure is a recorded failure; every other outcome counts as not failed.
 ENDED_OUTCOMES = ("success", "failure", "cancelled", "unknown")
@@ -19,8 +20,8 @@ LATE_QUANTILE = 0.99
 # The quantile is computed again after the first hour, and whenever the trace is a tenth older.
 FIRST_STEP_S, STEP_FACTOR = 3600, 1.1
 BASE_COLUMNS = (
-    *("submit_s", "start_s", "end_s", "runtime_s", "outcome", "trace_end_s", "gpu_milli", "size"),
-    *("user", "gpu_type", "part", *JOB_CLUSTER_COLUMNS),
+    *("submit_s", "start_s", "end_s", "outcome", "trace_end_s"),
+    *("user", "gpu_type", "part", "cluster_by", "cluster", "group_by", "group"),
 )
 NEVER = np.iinfo(np.int64).max
 EARLIER = "earlier"
@@ -74,6 +75,9 @@ def encode_values(values: pl.Series) -> np.ndarray:
     """Return an integer code for each value, 0 if blank; the order of codes has no meaning."""
     if values.dtype == pl.String:
         values = values.cast(pl.Categorical)
+    if values.dtype.is_integer():
+        filled = values.cast(pl.Int64).fill_null((values.min() or 0) - 1)
+        return number_rows(filled.to_numpy()) + (values.null_count() == 0)
     codes = values.to_physical() if values.dtype == pl.Categorical else values.rank("dense") - 1
     return (codes.cast(pl.Int64) + 1).fill_null(0).to_numpy()
 
