@@ -121,7 +121,7 @@ def test_history_is_that_of_a_plain_loop(runs):
 def test_history_may_be_that_of_other_jobs():
     """Jobs in a separate table with other text codes have the same history as in place."""
     jobs = made_risk.with_users(800, 5)
-    past = load_population(jobs.lazy(), ["recurrence_group"])
+    past = load_population(jobs.lazy(), ["gpu_milli", "recurrence_group"])
     in_place, _ = history_rates(past.jobs, FEATURES[-1].keys, past)
     separate = jobs.select("submit_s", "user", "recurrence_group").filter(pl.col("submit_s").is_not_null())
     sample = separate.sort("submit_s", maintain_order=True)[::7]
@@ -140,7 +140,7 @@ def test_a_number_is_a_key_whatever_its_width():
 
 
 def test_jobs_taken_are_those_jobs():
-    past = load_population(made_risk.with_users(300, 5).lazy(), ["recurrence_group"])
+    past = load_population(made_risk.with_users(300, 5).lazy(), ["gpu_milli", "recurrence_group"])
     info = compute_job_features(past.jobs, FEATURES, "UTC", past)
     rows = np.array([200, 3, 3, 77])
     subset, encoder = info.take(rows), Encoder.fit(FEATURES, info)
@@ -315,7 +315,7 @@ def test_another_number_than_the_one_of_all_training_jobs_is_beyond():
 
 
 def fit_encoder(jobs: int = 500):
-    past = load_population(made_risk.with_users(jobs, 5).lazy(), ["recurrence_group"])
+    past = load_population(made_risk.with_users(jobs, 5).lazy(), ["gpu_milli", "recurrence_group"])
     info = compute_job_features(past.jobs, FEATURES, "UTC", past)
     return info, Encoder.fit(FEATURES, info)
 

@@ -173,7 +173,7 @@ def test_permuting_outcomes_of_later_ends_changes_no_feature(seed, row):
     changed = jobs.with_columns(outcome=pl.Series(outcome))
     actual, expected = (
         compute_job_features(past.jobs, features, None, past).take(past.submit_s <= moment)
-        for past in (load_population(frame.lazy(), ["recurrence_group"]) for frame in (jobs, changed))
+        for past in (load_population(frame.lazy(), ["gpu_milli", "recurrence_group"]) for frame in (jobs, changed))
     )
     assert (actual.rates["history"] == expected.rates["history"]).all()
     assert (actual.ended_counts["history"] == expected.ended_counts["history"]).all()

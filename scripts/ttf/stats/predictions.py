@@ -20,9 +20,10 @@ import numpy as np
 from scipy.special import expit, logit
 
 from ttf.engine.counts import ValueCounts
-from ttf.stats.basics.newton import maximise, softplus
 from ttf.stats.basics.order import number_rows
 from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters, too_few_reason, value_at_share
+from ttf.stats.regression.design import Design
+from ttf.stats.regression.logistic import Prior, fit
 
 CONFIDENCE = 0.95
 # Two-sided intervals of this confidence have the one-sided bounds of CONFIDENCE as limits.
@@ -458,14 +459,12 @@ def calibration(
     x -= mean_x
     reason = _missing_class_reason(failed) or _no_slope_reason(x[failed], x[~failed])
     if not reason:
-        fit, converged = maximise(
-            lambda point: _log_likelihood_and_derivatives(failed, x, point), np.array([logit(failed.mean()), 0.0])
-        )
-        reason = None if converged else NO_MAXIMUM
+        regression = fit(Design(x[:, None], ()), failed, Prior(np.zeros(2), np.zeros((2, 2))))
+        reason = None if regression.converged else NO_MAXIMUM
     if reason:
         return Calibration(grouping.blank_estimate(reason), grouping.blank_estimate(reason))
-    clusters, (level_steps, slope_steps) = _jackknife_steps(grouping, failed, x, fit)
-    level, slope = fit.tolist()
+    clusters, (level_steps, slope_steps) = _jackknife_steps(grouping, failed, x, regression.coefficients)
+    level, slope = regression.coefficients.tolist()
     with np.errstate(invalid="ignore"):
         intercept_steps = np.where(np.isinf(slope_steps), np.inf, level_steps - mean_x * slope_steps)
     estimates = []
@@ -483,26 +482,14 @@ def _no_slope_reason(failed_x: np.ndarray, other_x: np.ndarray) -> str | None:
     return PERFECT_SEPARATION if low >= high_other or high <= low_other else None
 
 
-def _log_likelihood_and_derivatives(
-    failed: np.ndarray, x: np.ndarray, point: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
-    eta = point[0] + point[1] * x
-    mean = expit(eta)
-    residual, weight = failed - mean, mean * (1 - mean)
-    level = float(eta[failed].sum() - softplus(eta).sum())
-    cross_term = float(weight @ x)
-    curvature = -np.array([[float(weight.sum()), cross_term], [cross_term, float(weight @ x**2)]])
-    return level, np.array([residual.sum(), residual @ x]), curvature
-
-
 def _jackknife_steps(
-    grouping: Grouping, failed: np.ndarray, x: np.ndarray, fit: np.ndarray
+    grouping: Grouping, failed: np.ndarray, x: np.ndarray, coefficients: np.ndarray
 ) -> tuple[Clusters, tuple[np.ndarray, np.ndarray]]:
     """Return the clusters by their shares of the information, and their influences on (intercept, slope).
 
     An influence is infinite if no information is left without the cluster.
     """
-    mean = expit(fit[0] + fit[1] * x)
+    mean = expit(coefficients[0] + coefficients[1] * x)
     residual, weight = failed - mean, mean * (1 - mean)
     cluster_1, cluster_x, cluster_xx = (grouping.sum(values) for values in (weight, weight * x, weight * x**2))
     sum_1, sum_x, sum_xx = cluster_1.sum(), cluster_x.sum(), cluster_xx.sum()

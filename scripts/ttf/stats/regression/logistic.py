@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from ttf.stats.basics.newton import maximise, softplus
+from ttf.stats.basics.newton import maximise
 from ttf.stats.regression.design import Design
 
 # Prior of every coefficient but the intercept: normal about 0 with this precision. Numbers are in standard deviations,
@@ -72,7 +72,9 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
         """Return the log posterior density at a point, its gradient and its Hessian."""
         deviation, eta = point - prior.mean, design.dot(point)
         p, prior_gradient = expit(eta), prior.precision @ deviation
-        level = float(y @ eta - softplus(eta).sum()) - 0.5 * float(deviation @ prior_gradient)
+        # The log of 1 + exp(eta), from p: one function of each row instead of two.
+        softplus = np.maximum(eta, 0) - np.log(np.maximum(p, 1 - p))
+        level = float(y @ eta - softplus.sum()) - 0.5 * float(deviation @ prior_gradient)
         return level, design.sums(y - p) - prior_gradient, -information(p)
 
     def information(p: np.ndarray) -> np.ndarray:

@@ -13,7 +13,6 @@ from ttf.analyses.shared.risk import LOGISTIC, NESTED
 from ttf.analyses.shared.risk.encoder import Encoder, Term
 from ttf.analyses.shared.risk.features import HISTORY, Feature, JobFeatures
 from ttf.analyses.shared.risk.training_jobs import NEVER, Population
-from ttf.stats.basics.newton import maximise, softplus
 from ttf.stats.predictions import SCORED
 from ttf.stats.regression.censored_lognormal import Hours, fit_hours
 from ttf.stats.regression.design import Design
@@ -272,20 +271,10 @@ def fit_platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
     """
     if reason_untrainable(failed):
         return 0.0, 1.0
-    y, precision = failed.astype(float), SLOPE_SD**-2
-
-    def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the log posterior density at a point, its gradient and its Hessian."""
-        recalibrated_eta, slope_change = point[0] + point[1] * eta, point[1] - 1
-        p = expit(recalibrated_eta)
-        w = p * (1 - p)
-        residual, cross = y - p, -float(w @ eta)
-        level = float(y @ recalibrated_eta - softplus(recalibrated_eta).sum()) - precision * slope_change**2 / 2
-        curvature = np.array([[-float(w.sum()), cross], [cross, -float(w @ eta**2) - precision]])
-        return level, np.array([residual.sum(), residual @ eta - precision * slope_change]), curvature
-
-    (shift, slope), converged = maximise(likelihood, np.array([0.0, 1.0]))
-    return (float(shift), float(slope)) if converged and slope > 0 else (0.0, 1.0)
+    prior = Prior(np.array([0.0, 1.0]), np.diag([0, SLOPE_SD**-2]))
+    regression = fit(Design(eta[:, None], ()), failed, prior)
+    shift, slope = regression.coefficients.tolist()
+    return (shift, slope) if regression.converged and slope > 0 else (0.0, 1.0)
 
 
 def add_hours(model: Model, data: TrainingData) -> Model:

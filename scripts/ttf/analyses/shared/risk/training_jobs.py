@@ -11,7 +11,7 @@ import polars.selectors as cs
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.records.clusters import level_names
 from ttf.records.jobs import observed_s, size_milli
-from ttf.stats.basics.order import number_rows
+from ttf.stats.basics.order import number_rows, sort_order
 
 # Failure is a recorded failure; every other outcome counts as not failed.
 ENDED_OUTCOMES = ("success", "failure", "cancelled", "unknown")
@@ -108,7 +108,8 @@ def load_population(jobs: pl.LazyFrame, columns: Sequence[str] = (), unit: SizeU
     # Filter and sort only if needed: each copies all jobs.
     accepted = frame if not any(exclusions.values()) else frame.filter(frame["submit_s"].is_not_null() & ~ends_early)
     if not accepted["submit_s"].is_sorted():
-        accepted = accepted.sort("submit_s", maintain_order=True)
+        # A third faster than sorting the frame.
+        accepted = accepted.rechunk()[sort_order(accepted["submit_s"].to_numpy())]
     del frame
     outcome, submit_s = accepted["outcome"].cast(pl.String), accepted["submit_s"].to_numpy()
     ended, running = outcome.is_in(ENDED_OUTCOMES).to_numpy(), (outcome == "running").to_numpy()
