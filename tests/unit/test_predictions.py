@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,24 +14,21 @@ from ttf.stats import predictions
 from ttf.stats.clustered import UNCLUSTERED
 from ttf.stats.predictions import (
     SCORED,
-    average_precision,
-    brier,
     brier_parts,
     calibration,
     calibration_tenths,
     concordance,
     concordance_influence,
     difference,
-    log_loss,
+    estimate_score,
     mean_ratio,
     median_factor_off,
     r2_log,
-    roc_auc,
     tenths,
     total,
 )
 
-SCORES = {"average_precision": average_precision, "roc_auc": roc_auc, "brier": brier, "log_loss": log_loss}
+SCORES = {name: partial(estimate_score, name) for name in SCORED}
 
 
 def draw_jobs(seed=1, n=600, users=30, levels=40):
@@ -75,7 +73,7 @@ def test_roc_auc_of_unclustered_rows_is_near_delong():
     x, y = score[failed], score[~failed]
     psi = (x[:, None] > y) + 0.5 * (x[:, None] == y)
     variance = psi.mean(axis=1).var(ddof=1) / x.size + psi.mean(axis=0).var(ddof=1) / y.size
-    interval = roc_auc(failed, score, np.arange(400), "job")
+    interval = estimate_score("roc_auc", failed, score, np.arange(400), "job")
     assert interval.estimate == pytest.approx(psi.mean())
     auc = interval.estimate
     half_width = t.ppf(0.975, x.size - 1) * math.sqrt(variance) / (auc * (1 - auc))
@@ -161,7 +159,7 @@ def test_influences_are_derivatives_in_the_weights(rows):
 def test_the_parts_of_the_brier_score_add_up_to_it(rows):
     failed, percent = (np.array(column) for column in zip(*rows, strict=True))
     parts = brier_parts(failed, percent / 50)
-    score = brier(failed, percent / 50, np.arange(failed.size), None).estimate
+    score = estimate_score("brier", failed, percent / 50, np.arange(failed.size), None).estimate
     assert parts.reliability - parts.resolution + parts.uncertainty + parts.within_tenths == pytest.approx(score)
     assert min(parts.reliability, parts.resolution, parts.uncertainty) >= 0
 
@@ -336,9 +334,9 @@ def test_a_missing_estimate_has_a_reason(failed, probability, name, reason):
 
 def test_a_constant_score_has_the_precision_of_the_base_rate():
     failed = np.arange(60) % 4 == 0
-    estimate = average_precision(failed, np.full(60, 0.3), np.arange(60) // 3, "user")
+    estimate = estimate_score("average_precision", failed, np.full(60, 0.3), np.arange(60) // 3, "user")
     assert estimate.estimate == pytest.approx(0.25)
-    estimate = roc_auc(failed, np.full(60, 0.3), np.arange(60) // 3, "user")
+    estimate = estimate_score("roc_auc", failed, np.full(60, 0.3), np.arange(60) // 3, "user")
     assert (estimate.estimate, estimate.low) == (0.5, None)
     assert "no spread" in estimate.reason
 
@@ -348,7 +346,7 @@ def test_a_perfect_score_has_no_interval():
     for name in ("average_precision", "roc_auc"):
         estimate = SCORES[name](failed, ROWS_20 / 20, ROWS_20, "user")
         assert (estimate.estimate, estimate.low, estimate.reason) == (1, None, predictions.AT_SCALE_LIMIT)
-    assert brier(failed, failed.astype(float), ROWS_20, "user").reason == predictions.AT_SCALE_LIMIT
+    assert estimate_score("brier", failed, failed.astype(float), ROWS_20, "user").reason == predictions.AT_SCALE_LIMIT
 
 
 def test_without_clusters_or_with_few_there_is_no_interval():
@@ -372,16 +370,16 @@ def test_failures_of_few_users_have_no_interval():
     """The effective number of clusters counts users with failures."""
     user = np.arange(400) % 40
     failed = (user < 2) & (np.arange(400) % 3 == 0)
-    interval = roc_auc(failed, np.arange(400) % 17 / 17, user, "user")
+    interval = estimate_score("roc_auc", failed, np.arange(400) % 17 / 17, user, "user")
     assert interval.clusters == pytest.approx(2, abs=0.1)
     assert interval.low is None
 
 
 def test_columns_of_other_lengths_and_what_is_not_finite_are_refused():
     with pytest.raises(ValueError, match="values of 3 rows"):
-        brier(np.ones(2, bool), np.ones(2), np.zeros(3, np.int64), "user")
+        estimate_score("brier", np.ones(2, bool), np.ones(2), np.zeros(3, np.int64), "user")
     with pytest.raises(ValueError, match="not finite"):
-        brier(np.ones(2, bool), np.array([0.1, np.nan]), np.zeros(2, np.int64), "user")
+        estimate_score("brier", np.ones(2, bool), np.array([0.1, np.nan]), np.zeros(2, np.int64), "user")
 
 
 def test_a_slope_that_depends_on_one_cluster_has_no_interval():

@@ -328,10 +328,10 @@ class Predicted:
         paired = (self.failed, self.probability, [self.worse_probability], cluster, "user")
         failed_hours = (self.predicted[observed], self.hours[observed], cluster[observed], "user")
         return {
-            "average precision": predictions.average_precision(*outcomes, cluster, "user"),
+            "average precision": predictions.estimate_score("average_precision", *outcomes, cluster, "user"),
             "its difference": predictions.difference("average_precision", *paired),
-            "ROC AUC": predictions.roc_auc(*outcomes, cluster, "user"),
-            "log loss": predictions.log_loss(*outcomes, cluster, "user"),
+            "ROC AUC": predictions.estimate_score("roc_auc", *outcomes, cluster, "user"),
+            "log loss": predictions.estimate_score("log_loss", *outcomes, cluster, "user"),
             "slope": predictions.calibration(*outcomes, cluster, "user").slope,
             "concordance": predictions.concordance(self.hours, observed, self.predicted, cluster, "user"),
             "factor off": predictions.median_factor_off(*failed_hours),

@@ -124,119 +124,43 @@ class ScoreInfluence:
 # Scores of one set of predictions ----------------------------------------------------------------------------
 
 
-def average_precision(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
-    """Return the area under the precision-recall curve: the mean precision at the failures, not interpolated.
+def estimate_score(
+    score_name: str, failed: np.ndarray, predictions: np.ndarray, cluster: np.ndarray, cluster_by: str | None
+) -> Estimate:
+    """Return a score of predictions.
 
     Parameters
     ----------
+    score_name : a name of SCORED
+        average_precision: the area under the precision-recall curve, which is the mean precision at the failures, not
+        interpolated; rows with equal scores count at once, as in scikit-learn (Davis & Goadrich 2006, ICML).
+        roc_auc: the area under the ROC curve, which is the probability that a failure scores higher than another job,
+        ties a half. Its influences are the structural components of DeLong et al. (1988, Biometrics 44), summed by
+        cluster as by Obuchowski (1997, Biometrics 53).
+        brier: the mean squared error of the probability (Brier 1950, Monthly Weather Review 78).
+        log_loss: the mean negative log probability of the outcome (Good 1952, J. R. Stat. Soc. B 14); probabilities are
+        clipped to MIN_PROBABILITY and 1 - MIN_PROBABILITY.
     failed : (n,) boolean
-    score : (n,) floats, higher for a more likely failure
+    predictions : (n,) floats, higher for a more likely failure; probabilities for brier and log_loss
     cluster : (n,) cluster numbers from 0
     cluster_by : kind of the clusters; None if the trace has none
 
     Returns
     -------
-    estimate; its interval is symmetric on the logit scale
-
-    Notes
-    -----
-    Rows with equal scores count at once, as in scikit-learn's average_precision_score (Davis & Goadrich 2006, ICML).
+    estimate; its interval is symmetric on the logit scale, on the log scale for brier and log_loss
 
     Examples
     --------
-    >>> failed, score = np.array([True, False, True, False]), np.array([0.9, 0.8, 0.7, 0.1])
-    >>> round(average_precision(failed, score, np.arange(4), "user").estimate, 4)  # (1 + 2 / 3) / 2
-    0.8333
+    >>> failed, score, users = np.array([True, False, True, False]), np.array([0.9, 0.8, 0.7, 0.1]), np.arange(4)
+    >>> [round(estimate_score(name, failed, score, users, "user").estimate, 4) for name in SCORED]
+    [0.8333, 0.75, 0.1875, 0.5442]
     """
-    grouping = Grouping.from_rows(cluster, cluster_by, failed, score)
+    grouping = Grouping.from_rows(cluster, cluster_by, failed, predictions)
+    if score_name in ROW_VALUES:
+        return _mean_estimate(grouping, ROW_VALUES[score_name](failed, predictions))
     if reason := _missing_class_reason(failed):
         return grouping.blank_estimate(reason)
-    return _logit_estimate(grouping, average_precision_influence(failed, score))
-
-
-def roc_auc(failed: np.ndarray, score: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
-    """Return the probability that a failure scores higher than another job, ties a half: the area under the ROC curve.
-
-    Parameters
-    ----------
-    failed : (n,) boolean
-    score : (n,) floats, higher for a more likely failure
-    cluster : (n,) cluster numbers from 0
-    cluster_by : kind of the clusters; None if the trace has none
-
-    Returns
-    -------
-    estimate; its interval is symmetric on the logit scale
-
-    Notes
-    -----
-    The influences are the structural components of DeLong et al. (1988, Biometrics 44), summed by cluster as by
-    Obuchowski (1997, Biometrics 53).
-
-    Examples
-    --------
-    >>> failed, score = np.array([True, False, True, False]), np.array([0.9, 0.8, 0.7, 0.1])
-    >>> roc_auc(failed, score, np.arange(4), "user").estimate
-    0.75
-    """
-    grouping = Grouping.from_rows(cluster, cluster_by, failed, score)
-    if reason := _missing_class_reason(failed):
-        return grouping.blank_estimate(reason)
-    return _logit_estimate(grouping, roc_auc_influence(failed, score))
-
-
-def brier(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
-    """Return the mean squared error of the probability.
-
-    Parameters
-    ----------
-    failed : (n,) boolean
-    probability : (n,) floats between 0 and 1
-    cluster : (n,) cluster numbers from 0
-    cluster_by : kind of the clusters; None if the trace has none
-
-    Returns
-    -------
-    estimate; its interval is symmetric on the log scale
-
-    References
-    ----------
-    Brier (1950), Monthly Weather Review 78
-
-    Examples
-    --------
-    >>> round(brier(np.array([True, False]), np.array([0.8, 0.4]), np.arange(2), "user").estimate, 4)
-    0.1
-    """
-    grouping = Grouping.from_rows(cluster, cluster_by, failed, probability)
-    return _mean_estimate(grouping, _squared_errors(failed, probability))
-
-
-def log_loss(failed: np.ndarray, probability: np.ndarray, cluster: np.ndarray, cluster_by: str | None) -> Estimate:
-    """Return the mean negative log probability of the outcome.
-
-    Parameters
-    ----------
-    failed : (n,) boolean
-    probability : (n,) floats, clipped to MIN_PROBABILITY and 1 - MIN_PROBABILITY
-    cluster : (n,) cluster numbers from 0
-    cluster_by : kind of the clusters; None if the trace has none
-
-    Returns
-    -------
-    estimate; its interval is symmetric on the log scale
-
-    References
-    ----------
-    Good (1952), J. R. Stat. Soc. B 14, 107-114
-
-    Examples
-    --------
-    >>> round(log_loss(np.array([True, False]), np.array([0.5, 0.5]), np.arange(2), "user").estimate, 4)  # log 2
-    0.6931
-    """
-    grouping = Grouping.from_rows(cluster, cluster_by, failed, probability)
-    return _mean_estimate(grouping, _log_losses(failed, probability))
+    return _logit_estimate(grouping, SCORED[score_name](failed, predictions))
 
 
 def average_precision_influence(failed: np.ndarray, score: np.ndarray) -> ScoreInfluence:
@@ -317,13 +241,10 @@ def _mean_influence(
     return mean_influence
 
 
-SCORED = {
-    "average_precision": average_precision_influence,
-    "roc_auc": roc_auc_influence,
-    "brier": _mean_influence(_squared_errors),
-    "log_loss": _mean_influence(_log_losses),
-}
-TWO_CLASS_SCORES = ("average_precision", "roc_auc")
+# Scores that are the mean of a value of each row.
+ROW_VALUES = {"brier": _squared_errors, "log_loss": _log_losses}
+SCORED = {"average_precision": average_precision_influence, "roc_auc": roc_auc_influence}
+SCORED |= {name: _mean_influence(row_values) for name, row_values in ROW_VALUES.items()}
 
 
 def difference(
@@ -339,8 +260,7 @@ def difference(
     The influences are subtracted, so their common part does not count; the interval is symmetric.
     """
     grouping = Grouping.from_rows(cluster, cluster_by, failed, predictions, *baselines)
-    reason = _missing_class_reason(failed) if score_name in TWO_CLASS_SCORES else None if failed.size else NO_ROWS
-    if reason:
+    if reason := _missing_class_reason(failed) if score_name not in ROW_VALUES or not failed.size else None:
         return grouping.blank_estimate(reason)
     score = SCORED[score_name]
     model, references = score(failed, predictions), [score(failed, baseline) for baseline in baselines]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -21,28 +21,20 @@ from ttf.analyses.risk.predict_failure.savings import Savings
 from ttf.analyses.shared.risk import LOGISTIC, NESTED
 from ttf.analyses.shared.risk.features import Data
 from ttf.stats.predictions import (
-    Estimate,
-    average_precision,
-    brier,
     brier_parts,
     calibration,
     calibration_tenths,
     concordance,
     difference,
-    log_loss,
+    estimate_score,
     mean_ratio,
     median_factor_off,
     r2_log,
-    roc_auc,
 )
 
 TOO_FEW = f"fewer than {FEWEST} test jobs"
-MEASURES: dict[str, Callable[..., Estimate]] = {
-    "pr_auc": average_precision,
-    "roc_auc": roc_auc,
-    "brier": brier,
-    "log_loss": log_loss,
-}
+# Metric -> its score.
+MEASURES = {"pr_auc": "average_precision", "roc_auc": "roc_auc", "brier": "brier", "log_loss": "log_loss"}
 # The model that PR-AUC is compared with, by metric; and the metrics of each model.
 BASELINES = {"pr_auc_above_base_rate": BASE, "pr_auc_above_nested_rate": NESTED}
 DIFFERENCES = {NESTED: ("pr_auc_above_base_rate",), LOGISTIC: tuple(BASELINES)}
@@ -80,8 +72,8 @@ def _measure_rows(
 ) -> Iterator[Row]:
     """Yield a model's measures on a slice; of all test jobs (is_whole) also Brier's parts and PR-AUC differences."""
     p = p_by_model[model]
-    for metric, measure in MEASURES.items():
-        yield {"metric": metric} | cells(measure(failed, p, cluster, cluster_by))
+    for metric, score in MEASURES.items():
+        yield {"metric": metric} | cells(estimate_score(score, failed, p, cluster, cluster_by))
     recalibration = calibration(failed, p, cluster, cluster_by)
     yield {"metric": "calibration_slope"} | cells(recalibration.slope)
     if not is_whole:

@@ -12,7 +12,7 @@ from ttf.analyses.risk.predict_failure.evaluate import MEASURES
 from ttf.analyses.risk.predict_failure.model_trials import FEWEST, Trial
 from ttf.analyses.shared.risk.features import Data
 from ttf.analyses.shared.risk.model import TrainingData, train_model
-from ttf.stats.predictions import calibration, difference
+from ttf.stats.predictions import calibration, difference, estimate_score
 
 # The largest jobs have more GPUs than this share of the jobs.
 LARGEST = 0.9
@@ -82,7 +82,7 @@ def _compare_trainings(data: Data, trial: Trial, kind: str, is_held_out: np.ndar
     p_with = trial.probability[kind][is_held_out[trial.rows]]
     for label, p in ((WITHOUT_KIND, p_without), (WITH_KIND, p_with)):
         for metric in METRICS:
-            measure = cells(MEASURES[metric](failed, p, cluster, cluster_by))
+            measure = cells(estimate_score(MEASURES[metric], failed, p, cluster, cluster_by))
             yield labels | {"trained": label, "metric": metric} | measure
         slope = cells(calibration(failed, p, cluster, cluster_by).slope)
         yield labels | {"trained": label, "metric": "calibration_slope"} | slope

@@ -17,7 +17,7 @@ from ttf.analyses.shared.risk import LOGISTIC
 from ttf.analyses.shared.risk.features import Data
 from ttf.analyses.shared.risk.model import FEWEST_JOBS, NO_FEATURES, ONE_KIND, TOO_FEW, Model, TrainingData, train_model
 from ttf.analyses.shared.risk.training_jobs import Population
-from ttf.stats.predictions import Estimate, difference, log_loss
+from ttf.stats.predictions import Estimate, difference, estimate_score
 from ttf.stats.regression.logistic import PRECISION, Prior
 
 SCHEMA, DRIFT = "not trained: schema", "not trained: drift"
@@ -271,7 +271,9 @@ def _compare_losses(data: Data, rows: np.ndarray, models: Mapping[str, Model], b
     probability["base_rate"] = np.full(len(rows), base_rate)
     pairs = {"gain": ("base_rate", "new"), "change": ("new", "current"), "warm": ("new", "cold")}
     return {
-        "losses": {name: log_loss(failed, p, cluster, cluster_by).estimate for name, p in probability.items()},
+        "losses": {
+            name: estimate_score("log_loss", failed, p, cluster, cluster_by).estimate for name, p in probability.items()
+        },
         "apart": {
             name: asdict(difference("log_loss", failed, probability[left], [probability[right]], cluster, cluster_by))
             for name, (left, right) in pairs.items()
