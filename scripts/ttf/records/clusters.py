@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ttf.engine.columns import FEWEST_BLOCKS
+from ttf.engine.storage.partitions import hash_columns
 from ttf.records.jobs import Frame
 
 # Columns of a job's request; jobs with one profile are mostly one job submitted again.
@@ -256,7 +257,6 @@ def add_levels(rows: Frame, levels: Mapping[str, Sequence[str]]) -> Frame:
 
 def number_keys(rows: pl.LazyFrame, keys: list[str]) -> pl.Series:
     """Give each row a number by its keys, in the order of their first rows; blank is a key too."""
-    first = rows.select(keys).with_row_index("first").group_by(keys).agg(pl.col("first").min())
-    key_numbers = first.collect(engine="streaming").sort("first").drop("first").with_row_index("number")
-    numbered = rows.select(keys).join(key_numbers.lazy(), on=keys, how="left", nulls_equal=True, maintain_order="left")
-    return numbered.select("number").collect(engine="streaming")["number"]
+    hashes = rows.select(hash=hash_columns(keys)).collect(engine="streaming")
+    numbers = hashes.unique(maintain_order=True).with_row_index("number")
+    return hashes.join(numbers, on="hash", how="left", maintain_order="left")["number"]
