@@ -79,6 +79,7 @@ def raw_tables(draw):
 def test_any_partitions_give_the_same_jobs(raw, partitions_per_share, shares, block_rows):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partitions, "BLOCK_ROWS", block_rows)
+        patch.setattr(pai2020, "JOINED_ROWS", block_rows)
         assert_frame_equal(derive_jobs(raw, partitions_per_share * shares, shares), derive_jobs(raw))
 
 
