@@ -30,6 +30,7 @@ MOST_BYTES = 200 * 10**9
 # Limit of the ratio of unpacked to packed size, above the floor. Ten is usual; a hundred was never seen.
 MAX_UNPACKING_RATIO = 200
 UNPACKING_FLOOR_BYTES = 64 * 1024 * 1024
+_CACHED_BYTES = 1 << 18
 # Limit of the lines in a block: a block with an error is searched line by line.
 MOST_LINES = 1 << 18
 # tarfile holds the header of a member in memory, whatever length the header claims.
@@ -78,7 +79,8 @@ def read_line_blocks(path: Path, block_bytes: int | None = None) -> Generator[by
             raise _line_too_long_error(path)
         if header is None:
             header = block[: block.find(b"\n")].partition(b"\r")[0]
-        if b"\r" in block:
+        # Searching for one byte first is ten times faster than a replacement without a match.
+        if b"\r" in block and b"\r" in (block := block.replace(b"\r\n", b"\n")):
             _refuse_lone_returns(path, block, header, lines)
         count = count_lines(block)
         lines += count
@@ -105,17 +107,12 @@ def _read_whole_line_blocks(path: Path, block_bytes: int | None) -> Iterator[byt
         block = b"".join((*pieces, memoryview(chunk)[:cut])) if pieces or rest else chunk
         pieces, size = [rest] if rest else [], tail_bytes
         is_checked = is_checked or check_is_table(path, block)
-        yield _normalise_line_ends(block)
+        yield block
     rest = b"".join(pieces)
     if rest:
         if not is_checked:
             check_is_table(path, rest)
-        yield _normalise_line_ends(rest if rest.endswith(b"\n") else rest + b"\n")
-
-
-def _normalise_line_ends(block: bytes) -> bytes:
-    # Searching for one byte first is ten times faster than a replacement without a match.
-    return block.replace(b"\r\n", b"\n") if b"\r" in block else block
+        yield rest if rest.endswith(b"\n") else rest + b"\n"
 
 
 def may_have_longer_line(block: bytes, max_bytes: int) -> bool:
@@ -130,7 +127,10 @@ def count_lines(block: bytes) -> int:
         return block.count(b"\n")
     import numpy as np  # takes a quarter of the time of bytes.count
 
-    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
+    text = np.frombuffer(block, np.uint8)
+    # Pieces that stay in the processor's cache take two thirds of the time.
+    pieces = (text[start : start + _CACHED_BYTES] for start in range(0, text.size, _CACHED_BYTES))
+    return sum(int(np.count_nonzero(piece == ord("\n"))) for piece in pieces)
 
 
 def _line_too_long_error(path: Path) -> StudyError:

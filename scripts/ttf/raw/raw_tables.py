@@ -343,7 +343,7 @@ def read_valid_block(block: bytes, columns: tuple[Column, ...], schema: TableSch
         or may_have_longer_line(block, MAX_FIELD_BYTES)
         or (schema.quoted and b'"' in marks)
         or _looks_compressed(block)
-        or not is_utf8(block)
+        or not (marks.isascii() or is_utf8(block))
         # A header row has a word in a column of numbers. In a table without such columns, search for it.
         or (pl.Float64 not in types.values() and _has_header(block, columns, schema, delimiter))
     )
@@ -525,13 +525,13 @@ def _unquote_fields(line: bytes, delimiter: str) -> list[bytes]:
 def _special_bytes(block: bytes, delimiter: bytes) -> bytes:
     """Return the bytes of a block with a special meaning, in their order, and perhaps others.
 
-    These are the delimiter and all bytes up to the comma: line ends, blanks, quotes.
+    These are the delimiter, all bytes up to the comma (line ends, blanks, quotes), and all that are not ASCII.
     """
     if len(block) < _LARGE_BLOCK:
         return block
     import numpy as np  # takes a tenth of a second: too long for small tables
 
-    text = pl.Series(np.frombuffer(block, np.uint8))
+    text = pl.Series(np.frombuffer(block, np.int8))  # negative: not ASCII
     is_mark = text <= ord(",")
     if delimiter > b",":
         is_mark |= text == ord(delimiter)
