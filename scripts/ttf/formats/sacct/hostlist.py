@@ -12,7 +12,9 @@ MAX_NODES = 65_536
 # Limit of the nodes of all lists together: some gigabytes.
 MAX_TOTAL_NODES = 50_000_000
 
-_TOKEN = re.compile(r"([^\[\],]+)|\[([^\[\]]*)\]|(,)")
+_BRACKETS = r"\[([^\[\]]*)\]"
+_PART = re.compile(rf"([^\[\],]+)|{_BRACKETS}")
+_WORD = re.compile(rf"(?:{_PART.pattern})+")
 _RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
 # Low, high and width of the numbers.
 Range = tuple[int, int, int]
@@ -47,13 +49,13 @@ def has_invalid_hostlist(texts: pl.Series) -> pl.Series:
 
 def _parse_words(text: str, max_nodes: int) -> list[Word]:
     """Parse a hostlist of at most `max_nodes` nodes into words."""
-    if "[" not in text and "]" not in text:
-        names = text.split(",")
-        if not all(names):
-            raise ValueError("a node without a name")
-        words: list[Word] = [[name] for name in names]
-    else:
-        words = [_parse_ranges(word) for word in _split_words(text)]
+    outside = re.sub(_BRACKETS, "", text)
+    if "[" in outside or "]" in outside:
+        raise ValueError("brackets do not match")
+    names = [match[0] for match in _WORD.finditer(text)]
+    if len(names) <= outside.count(","):
+        raise ValueError("a node without a name")
+    words = [_parse_word(name) for name in names]
     if sum(_count_names(word) for word in words) > max_nodes:
         raise ValueError(f"more than {max_nodes:,} nodes")
     return words
@@ -121,46 +123,22 @@ def _expand_ranges(texts: pl.DataFrame) -> pl.DataFrame:
     return expanded_rows.group_by("text", maintain_order=True).agg(node_list=node)
 
 
-def _split_words(text: str) -> list[list[tuple[str, str]]]:
-    """Split a hostlist at its outer commas; each word is a list of (literal, "") and ("", contents of brackets)."""
-    word: list[tuple[str, str]] = []
-    words, end = [], 0
-    for part in _TOKEN.finditer(text):
-        if part.start() != end:
-            raise ValueError("brackets do not match")
-        end = part.end()
-        literal, brackets, comma = part.groups()
-        if comma:
-            words.append(word)
-            word = []
-        else:
-            word.append((literal or "", brackets or ""))
-    words.append(word)
-    if end != len(text):
-        raise ValueError("brackets do not match")
-    if not all(words):
-        raise ValueError("a node without a name")
-    return words
+def _parse_word(text: str) -> Word:
+    return [literal or _parse_ranges(ranges) for literal, ranges in _PART.findall(text)]
 
 
-def _parse_ranges(word: list[tuple[str, str]]) -> Word:
-    """Parse the contents of brackets into ranges."""
-    parts: Word = []
-    for literal, brackets in word:
-        if literal:
-            parts.append(literal)
-            continue
-        ranges = []
-        for text in brackets.split(","):
-            match = _RANGE.fullmatch(text)
-            if not match:
-                raise ValueError("brackets contain something other than ranges of numbers")
-            low, high = match[1], match[2] or match[1]
-            if int(high) < int(low):
-                raise ValueError("a range runs backwards")
-            ranges.append((int(low), int(high), len(low)))
-        parts.append(ranges)
-    return parts
+def _parse_ranges(text: str) -> list[Range]:
+    """Parse the contents of brackets."""
+    ranges = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part)
+        if not match:
+            raise ValueError("brackets contain something other than ranges of numbers")
+        low, high = match[1], match[2] or match[1]
+        if int(high) < int(low):
+            raise ValueError("a range runs backwards")
+        ranges.append((int(low), int(high), len(low)))
+    return ranges
 
 
 def _count_names(word: Word) -> int:
