@@ -74,9 +74,7 @@ def _name_columns(fields: pl.DataFrame, head: LineHead, has_rests: bool) -> pl.D
     if head.key_group.startswith("number"):
         number = choose(head.key_group).cast(pl.Int64)
         hour = (number // 3600).cast(pl.String)
-        minute = pl.concat_str(
-            [part.cast(pl.String).str.zfill(2) for part in (number % 3600 // 60, number % 60)], separator=":"
-        )
+        minute = format_minute(number)
     else:
         hour, minute = choose(f"hour{head.time}"), choose(f"minute{head.time}")
         further = [f"{name}{head.time}" for name in ("zone", "year")]
@@ -132,6 +130,11 @@ def to_epoch_s(clock: pl.Expr, offset: pl.Expr, zone: str) -> pl.Expr:
 
 def blank_implausible(times: pl.Series) -> pl.Series:
     return times.to_frame("t").select(pl.when(is_plausible_time(pl.col("t"))).then("t")).to_series()
+
+
+def format_minute(seconds: pl.Expr) -> pl.Expr:
+    """Return minutes and seconds since the start of the hour, such as 59:30."""
+    return pl.from_epoch(seconds % 3600).dt.to_string("%M:%S")
 
 
 def seconds_in_hour(minute: str) -> pl.Expr:

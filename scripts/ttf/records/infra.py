@@ -390,15 +390,17 @@ def _add_errors(runs: Frame, errors: pl.DataFrame | None) -> Frame:
     """Use the error of a node's log for runs without a health event; see `attribute_to_errors`."""
     if errors is None:
         return runs
-    lazy = runs.lazy().join(errors.lazy(), on="attempt_id", how="left", maintain_order="left", validate="1:1")
     has_event, own_node = pl.col("event_code").is_not_null(), _recorded_node(runs)
     is_other_node = (own_node != pl.col("error_node")).fill_null(False)
-    lazy = lazy.with_columns(
-        event_code=pl.coalesce("event_code", "error_code"),
-        event_node=pl.coalesce("event_node", "error_node"),
-        event_victim=pl.when(has_event).then("event_victim").when(~is_other_node).then("error_victim"),
-    ).drop("error_code", "error_node", "error_victim")
-    return lazy.collect() if isinstance(runs, pl.DataFrame) else lazy
+    return (
+        _join_by_run(runs, errors.rename({"attempt_id": "run"}))
+        .with_columns(
+            event_code=pl.coalesce("event_code", "error_code"),
+            event_node=pl.coalesce("event_node", "error_node"),
+            event_victim=pl.when(has_event).then("event_victim").when(~is_other_node).then("error_victim"),
+        )
+        .drop("error_code", "error_node", "error_victim")
+    )
 
 
 def _add_outages(runs: Frame, is_candidate: pl.Expr, outages: pl.DataFrame | None) -> Frame:
@@ -413,7 +415,9 @@ def _add_outages(runs: Frame, is_candidate: pl.Expr, outages: pl.DataFrame | Non
 
 
 def _join_by_run(runs: Frame, matches: pl.DataFrame) -> Frame:
-    lazy = runs.lazy().join(matches.lazy(), left_on="attempt_id", right_on="run", how="left", maintain_order="left")
+    lazy = runs.lazy().join(
+        matches.lazy(), left_on="attempt_id", right_on="run", how="left", maintain_order="left", validate="1:1"
+    )
     return lazy.collect() if isinstance(runs, pl.DataFrame) else lazy
 
 

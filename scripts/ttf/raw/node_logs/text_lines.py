@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from ttf.raw.line_columns import split_heads
+from ttf.raw.line_columns import format_minute, split_heads
 from ttf.raw.node_logs.layouts import JSON_HOST, JSON_TIME, Layout
 
 
@@ -23,11 +23,7 @@ def _parse_journal(lines: pl.DataFrame) -> pl.DataFrame:
         "text",
         node=text.str.extract(rf'"{JSON_HOST}" ?: ?"([A-Za-z0-9][A-Za-z0-9._-]*)"'),
         hour=pl.when(is_whole).then((time_s // 3600).cast(pl.String)),
-        minute=pl.concat_str(
-            (time_s % 3600 // 60).cast(pl.String).str.zfill(2),
-            (time_s % 60).cast(pl.String).str.zfill(2),
-            separator=":",
-        ),
+        minute=format_minute(time_s),
     )
 
 
