@@ -22,7 +22,7 @@ def main(snakemake) -> str:
     )
     from ttf.page.render.pictures import render_pdf, render_png
     from ttf.page.render.render import render
-    from ttf.page.report.blocks import macros
+    from ttf.page.report.templates import macros
     from ttf.page.results_tables import load_all_contracts
 
     hide_system_fonts()

@@ -14,7 +14,7 @@ from ttf.display.charts.figure import Study
 from ttf.display.phrases import to_markdown
 from ttf.display.trace_numbers import Numbers
 from ttf.engine.storage.tables import read_table, write_csv
-from ttf.page.report.trace_page import environment
+from ttf.page.report.templates import environment
 
 ROOT = Path(__file__).parents[2]
 

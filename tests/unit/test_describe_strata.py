@@ -22,7 +22,7 @@ from ttf.analyses.outcomes.describe_strata.compute import add_shares, build_stra
 from ttf.analyses.outcomes.describe_strata.page import MAX_STRATA, select_eligible
 from ttf.display.brief_model import Brief, Tile
 from ttf.page.brief.stratum_tiles import KEY_BY_TILE, MOST_BYTES, strata_json
-from ttf.page.report.blocks import macros
+from ttf.page.report.templates import macros
 from ttf.records.clusters import CLUSTER_COLUMNS, add_clusters, block_columns
 from ttf.records.infra import EVENT, infra_durations
 from ttf.records.jobs import JOB_COLUMNS, conform

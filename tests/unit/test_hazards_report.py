@@ -21,7 +21,7 @@ from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers
 from ttf.engine import words
 from ttf.engine.storage.tables import write_product
-from ttf.page.report.trace_page import environment
+from ttf.page.report.templates import environment
 from ttf.page.results_tables import load_all_contracts
 from ttf.records.durations import DURATION_COLUMNS
 from ttf.records.inputs import Inputs

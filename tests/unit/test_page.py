@@ -14,10 +14,11 @@ from ttf.display.trace_numbers import Numbers, find_interval
 from ttf.engine.contract import share, table
 from ttf.page.publication_record import Creator, Publication, describe
 from ttf.page.report import all_numbers
-from ttf.page.report.blocks import count_blocks, macros, raw_block
+from ttf.page.report.blocks import count_blocks, raw_block
 from ttf.page.report.citation import make_citation
 from ttf.page.report.paper import write_pdf
-from ttf.page.report.trace_page import Entry, Frame, TracePage, environment
+from ttf.page.report.templates import environment, macros
+from ttf.page.report.trace_page import Entry, Frame, TracePage
 
 REPORT = Path(__file__).resolve().parents[2] / "report"
 HOSTILE = "<script>x</script>\"'& {a.b|1} `[a](b)` ${y}"

@@ -21,7 +21,7 @@ from ttf.page.publish.crate import make_crate
 from ttf.page.publish.files import PackedFile
 from ttf.page.render.pictures import render_pdf, render_png
 from ttf.page.render.render import RENDER_FILES, render
-from ttf.page.report.blocks import macros
+from ttf.page.report.templates import macros
 from ttf.study.publication import SOURCES, find_publication_date, list_source_files
 
 ROOT = Path(__file__).parents[2]

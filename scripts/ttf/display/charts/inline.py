@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 
 from ttf.display.charts.theme import INK, LIGHT
 
-_NUMBER = re.compile(r"-?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
+_FRACTION = re.compile(r"-?(?:\d+\.\d*|\.\d+)(?:e[-+]?\d+)?|-?\d+e[-+]?\d+")
 _POINT = re.compile(r"([ML])(-?[\d.]+),(-?[\d.]+)")
 _POLYGON = re.compile(rf"(?:{_POINT.pattern}|Z)+")
 _REFERENCE = re.compile(r"url\(#([^)]*)\)")
@@ -97,7 +97,7 @@ def _is_invisible(element: ET.Element) -> bool:
 def _shorten_value(name: str, value: str, identifier: str) -> str:
     """Return an attribute's value with rounded lengths, colours of the page and ids that begin with `identifier`."""
     if name in _LENGTHS:
-        rounded = _NUMBER.sub(lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), value)
+        rounded = _FRACTION.sub(lambda match: f"{float(match[0]):.1f}".removesuffix(".0"), value)
         return _shorten_path(rounded) if name == "d" and _POLYGON.fullmatch(rounded) else rounded
     if name == "id":
         return f"{identifier}-{value}"

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 
 from ttf.engine.errors import StudyError
@@ -82,6 +83,7 @@ def _check_html_head(text: str) -> None:
         )
 
 
+@cache
 def _find_pandoc() -> str:
     import pypandoc
 

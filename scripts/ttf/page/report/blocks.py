@@ -1,37 +1,14 @@
 """Building blocks of pages: HTML by the macros of report/blocks.html, figures and tables with their numbers."""
 
 import re
-from functools import cache
 from pathlib import Path
 
-import jinja2
 from markupsafe import Markup
 
-from ttf.display import phrases
 from ttf.display.charts.inline import extract_drawing, make_page_element
 from ttf.display.report_tables import PageTable
 from ttf.display.report_trace import Trace
-from ttf.engine import words
-from ttf.page.brief.mini_charts import draw_mini
-
-
-@cache
-def macros(templates: Path, name: str = "blocks.html"):
-    """Return the macros of an HTML file; they escape their arguments."""
-    jinja = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(templates),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    jinja.filters |= {
-        "html": lambda text: Markup(phrases.to_html(text)),
-        "plain": phrases.strip_markup,
-        "mini": lambda chart: Markup(draw_mini(chart)),
-        "plural": words.plural,
-    }
-    return jinja.get_template(name).module
+from ttf.page.report.templates import macros
 
 
 def raw_block(html: str) -> str:

@@ -19,7 +19,8 @@ from ttf.display.phrases import join_parts
 from ttf.display.report_trace import Trace
 from ttf.display.trace_numbers import Numbers, find_interval
 from ttf.engine import words
-from ttf.page.report.blocks import macros, raw_block
+from ttf.page.report.blocks import raw_block
+from ttf.page.report.templates import macros
 from ttf.page.report.trace_page import Frame, embed_script_data
 
 # px

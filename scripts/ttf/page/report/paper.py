@@ -18,7 +18,8 @@ from ttf.engine.extras import require_extra
 from ttf.page.brief.mini_charts import draw_mini
 from ttf.page.publication_record import Publication
 from ttf.page.render.pictures import set_font
-from ttf.page.report.trace_page import TracePage, environment
+from ttf.page.report.templates import environment
+from ttf.page.report.trace_page import TracePage
 
 _TOKEN = re.compile(r"var\(--([\w-]+)\)")
 _CLOSING = (

@@ -7,7 +7,8 @@ from ttf.analyses.catalogue import find_analysis_folders
 from ttf.display.report_trace import Trace
 from ttf.page.publication_record import Publication, describe
 from ttf.page.report.citation import make_citation
-from ttf.page.report.trace_page import Entry, Frame, TracePage, environment
+from ttf.page.report.templates import environment
+from ttf.page.report.trace_page import Entry, Frame, TracePage
 from ttf.page.results_tables import load_all_contracts
 
 

@@ -7,7 +7,7 @@ Pandoc both render. The rest is HTML by report/blocks.html, which renderers pass
 import importlib.util
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -31,13 +31,13 @@ from ttf.page.brief.stratum_tiles import strata_json
 from ttf.page.render.packing import deflate, pack_charts, to_json
 from ttf.page.render.references import resolve_references
 from ttf.page.report import all_numbers, quality_lines, quality_tables
-from ttf.page.report.blocks import Blocks, count_blocks, macros, raw_block
+from ttf.page.report.blocks import Blocks, count_blocks, raw_block
 from ttf.page.report.citation import Citation
 from ttf.page.report.published_studies import PublishedStudy, describe_comparison
+from ttf.page.report.templates import macros
 
 _STAGE_SECTIONS = {"quality": ["sections/data", "sections/quality"]}
 _CITED = re.compile(r"^@\w+\{(\w+),", re.MULTILINE)
-_FORMATTERS = ("count", "number", "share", "duration", "plural")
 
 
 @dataclass(frozen=True)
@@ -94,31 +94,6 @@ class Frame:
             f'<style>@page{{margin:14mm 14mm 16mm;@bottom-left{{content:"{content}"}}'
             '@bottom-right{content:counter(page) " / " counter(pages)}}</style>'
         )
-
-
-def environment(templates: Path, analysis_folders: Iterable[Path] = ()) -> jinja2.Environment:
-    """Return the Jinja environment for the templates of folds, also of analyses; an undefined name is an error."""
-    jinja = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([templates, *analysis_folders]),
-        block_start_string="<%",
-        block_end_string="%>",
-        variable_start_string="<<",
-        variable_end_string=">>",
-        comment_start_string="<#",
-        comment_end_string="#>",
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,  # a heading needs the blank line before it, also after an include
-        undefined=jinja2.StrictUndefined,
-        autoescape=False,  # the output is Markdown; texts go through the filters md and label
-    )
-    jinja.filters |= {name: getattr(words, name) for name in _FORMATTERS}
-    jinja.filters |= {
-        "md": words.markdown,
-        "label": lambda text: f"<bdi>{words.label(text)}</bdi>",
-        "until": words.time_range,
-    }
-    return jinja
 
 
 class TracePage:
