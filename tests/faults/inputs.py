@@ -25,7 +25,7 @@ NO_HEADER = ("pai2020",)
 # A page takes three times as long as all tables: one of so many cases has one.
 EVERY_PAGE = 11
 LENIENT = {"quarantine": {"max_share": 0.99}}
-DRAWN = ("draw_charts", "write_page_source", "bundle_vega", "write_page_template", "render_page", "score_claims")
+DRAWN = ("draw_charts", "write_page_source", "write_page_template", "render_page", "score_claims")
 
 
 def cases(seed: int, count: int) -> Iterator[tuple]:

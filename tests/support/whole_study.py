@@ -189,7 +189,7 @@ def _as_a_job_of_its_own(threads: int) -> Iterator[None]:
 
 
 # Scripts of charts and pages, which take half the time.
-OF_PAGES = {"bundle_vega", "write_page_template", "draw_charts", "write_page_source", "render_page"}
+OF_PAGES = {"write_page_template", "draw_charts", "write_page_source", "render_page"}
 
 # The jobs ---------------------------------------------------------------------------------------------------
 
@@ -418,12 +418,10 @@ def _report(study: Study, pdf: bool) -> Iterator[Job]:
     yield Job("score_claims", inputs, scored, params)
     yield Job("write_config", {}, {"config": f"{study_folder}/config.yaml"}, {"text": dump(study.config)})
     yield Job("write_dictionary", {}, {"table": f"{study_folder}/dictionary.csv"}, {"folders": study.folders})
-    vega, template = {"vega": f"{source}/vega.txt"}, {"template": f"{source}/page.html"}
-    template |= {"bibliography": f"{source}/references.bib"}
-    yield Job("bundle_vega", {}, vega)
+    template = {"template": f"{source}/page.html", "bibliography": f"{source}/references.bib"}
     template_files = [ROOT / "report" / name for name in ("page.html", "references.bib")]
     template_files += sorted((ROOT / "report" / "page").iterdir())
-    yield Job("write_page_template", vega | {"files": [str(path) for path in template_files]}, template)
+    yield Job("write_page_template", {"files": [str(path) for path in template_files]}, template)
     yield from _pages(study, scored, template, pdf)
 
 

@@ -15,7 +15,7 @@ from whole_study import run
 
 LONG = {"pai2020", "philly", "philly_sample", "sacct_with_events"}
 # Pictures and pages, which take most of the time, are for the harness.
-SKIPPED = ("score_claims", "bundle_vega", "write_page_template")
+SKIPPED = ("score_claims", "write_page_template")
 TESTED_SHAPES = (
     "zero_length_failed",
     "alike_in_time",

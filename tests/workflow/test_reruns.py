@@ -126,8 +126,8 @@ def test_an_edited_module_that_several_share_reruns_all_of_them(
 def test_edited_files_beside_the_modules_rerun_their_rules(study_of_module, with_downstream_rules):
     """A script and a published finding; test_rules.py tests which rules read which file."""
     unread = ("report/comparison.html", "report/paper.typ")  # this study has no such pages
-    with study_of_module.appended("scripts/bundle_vega.py", "config/claims.yaml", *unread):
-        expected = with_downstream_rules("bundle_vega", "score_claims", "write_manifest")
+    with study_of_module.appended("scripts/write_page_template.py", "config/claims.yaml", *unread):
+        expected = with_downstream_rules("write_page_template", "score_claims", "write_manifest")
         assert study_of_module.planned(**SMALL) == expected
 
 

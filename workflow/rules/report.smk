@@ -41,26 +41,6 @@ rule write_dictionary:
         "../../scripts/write_dictionary.py"
 
 
-rule bundle_vega:
-    """Bundle the chart library for the pages from the packages of the environment, not from the network."""
-    output:
-        vega=f"{STUDY_RESULTS}/report/source/vega.txt",
-    log:
-        f"logs/{STUDY_FOLDER}/bundle_vega.log",
-    benchmark:
-        f"benchmarks/{STUDY_FOLDER}/bundle_vega.tsv"
-    group:
-        GROUP["report"]
-    conda:
-        ENVIRONMENT
-    resources:
-        **request_resources("bundle_vega"),
-    params:
-        code=hash_code("bundle_vega"),
-    script:
-        "../../scripts/bundle_vega.py"
-
-
 TEMPLATE_PARTS = sorted(
     make_relative(path)
     for path in (
@@ -72,9 +52,8 @@ TEMPLATE_PARTS = sorted(
 
 
 rule write_page_template:
-    """Write the template of all pages, for both renderers: style, scripts and the chart library."""
+    """Write the template of all pages, for both renderers: style, scripts and the chart library, from no network."""
     input:
-        vega=rules.bundle_vega.output.vega,
         files=[mark_local(path) for path in TEMPLATE_PARTS],
     output:
         template=f"results/{{edition}}{STUDY_FOLDER}/report/source/page.html",

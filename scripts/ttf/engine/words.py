@@ -42,6 +42,13 @@ def attribute(text: object) -> str:
     return html.escape(" ".join(str(text).split()), quote=True).replace("{", "&#123;").replace("`", "&#96;")
 
 
+def escape_unprintable(text: str) -> str:
+    """Return the text with control and direction characters as their codes, so that different texts stay different."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode() for letter in text
+    )
+
+
 def typst_string(text: object) -> str:
     """Return a text as a quoted Typst string with all special characters escaped."""
     flat = " ".join(str(text).split())

@@ -50,9 +50,9 @@ def draw_intervals(
     return rules.encode(x=low, x2=high) if isinstance(low, alt.X) else rules.encode(y=low, y2=high)
 
 
-def draw_bounds(base: alt.Chart, side: str, bound: alt.X | alt.Y, size: int = 80) -> alt.Chart:
+def draw_bounds(base: alt.Chart, side: str, bound: alt.X | alt.Y) -> alt.Chart:
     """Draw open triangles for one-sided bounds without an estimate. side: direction of the triangle."""
-    mark = base.mark_point(shape=f"triangle-{side}", size=size, filled=False, strokeWidth=1.5, color=FAINT)
+    mark = base.mark_point(shape=f"triangle-{side}", size=80, filled=False, strokeWidth=1.5, color=FAINT)
     return mark.encode(x=bound) if isinstance(bound, alt.X) else mark.encode(y=bound)
 
 

@@ -180,7 +180,4 @@ def _own_words(rule: Rule) -> str:
 
 def to_single_line(text: object) -> str:
     """Return a text on one line with control and direction characters escaped."""
-    line = " ".join(str(text).split())
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode() for letter in line
-    )
+    return words.escape_unprintable(" ".join(str(text).split()))

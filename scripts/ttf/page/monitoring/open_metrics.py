@@ -19,6 +19,7 @@ from ttf.analyses.nodes.find_lemon_nodes import LEMON_NODES
 from ttf.analyses.outages.list_drains import DRAIN_LIST
 from ttf.analyses.outages.measure_availability import AVAILABILITY
 from ttf.analyses.outcomes.describe_strata import STRATA
+from ttf.engine import words
 from ttf.engine.storage.tables import detect_unit, read_table
 from ttf.page.checks.thresholds import read_interval
 
@@ -157,8 +158,5 @@ def format_truth(value: str | bool) -> str:
 
 def _quote(text: str) -> str:
     """Escape a text; control and direction characters become their codes, so that different texts stay different."""
-    printable = "".join(
-        letter if letter.isprintable() and letter != "\\" else letter.encode("unicode_escape", "surrogatepass").decode()
-        for letter in text
-    )
+    printable = words.escape_unprintable(text.replace("\\", "\\\\"))
     return printable.replace("\\", "\\\\").replace('"', '\\"')

@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -145,14 +146,6 @@ def _outage_cell(trace: Trace, key: str, format_value: Callable[[float], str]) -
     return replace(cell, scope=f"of a {m['outages.unit']}", basis=f"{m['outages.unit']}s, {planned}")
 
 
-def _availability_cell(trace: Trace) -> Cell:
-    return _outage_cell(trace, "outages.up.availability", words.near_one)
-
-
-def _between_cell(trace: Trace) -> Cell:
-    return _outage_cell(trace, "outages.between.mtbf_s", words.duration)
-
-
 _RATE = Quantity(
     "Infrastructure failures per 1,000 node-days",
     "90% CI",
@@ -170,8 +163,19 @@ TABLES: tuple[tuple[str, str, tuple[Quantity, ...]], ...] = (
         "Nodes",
         (
             _RATE,
-            Quantity("Time between outages", "95% CI", "times between outages", _between_cell),
-            Quantity("Availability", "95% CI", "availabilities", _availability_cell, has_ratio=False),
+            Quantity(
+                "Time between outages",
+                "95% CI",
+                "times between outages",
+                partial(_outage_cell, key="outages.between.mtbf_s", format_value=words.duration),
+            ),
+            Quantity(
+                "Availability",
+                "95% CI",
+                "availabilities",
+                partial(_outage_cell, key="outages.up.availability", format_value=words.near_one),
+                has_ratio=False,
+            ),
             Quantity("ETTR", "at the target size", "ETTRs", _ettr_cell, of_jobs=True, has_ratio=False),
         ),
     ),

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from ttf.engine.errors import StudyError
+from ttf.engine.words import escape_unprintable
 
 # A message fits a screen of 40 lines of 120 characters, with the lines that programs print above it.
 MOST_LINES, WIDTH, LONGEST_LINE = 34, 120, 1500
@@ -26,8 +27,7 @@ class ConfigError(StudyError):
 
 
 def _shorten_and_escape(line: str) -> str:
-    line = line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ..."
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in line)
+    return escape_unprintable(line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]} ...")
 
 
 def show(value: Any) -> str:

@@ -36,7 +36,7 @@ from ttf.engine.columns import GAP
 from ttf.engine.words import capitalise, duration, join_list, plural, share, stratification_name
 from ttf.stats.durations.survival import thin_curves
 
-MOST_STRATA = 6
+MOST_STRATA, MOST_EXCLUDED = 6, 8  # drawn; named in the caption
 MOST_STEPS = 160  # of one curve: a step every four pixels
 MOST_ROWS = 600  # of all curves together
 # Number of steps at time limits that are labelled, the largest.
@@ -196,12 +196,12 @@ def survival_by_stratum(inputs: Mapping[str, pl.DataFrame], study: Study, stratu
     )
 
 
-def _format_excluded(stratum_by: str, strata: Sequence[str], limit: int = 8) -> str:
+def _format_excluded(stratum_by: str, strata: Sequence[str]) -> str:
     names = [f"{int(s):,}" for s in strata] if stratum_by == "gpu_count" else list(make_labels(strata).values())
     unit = " GPUs" if stratum_by == "gpu_count" else ""
-    if len(names) <= limit:
+    if len(names) <= MOST_EXCLUDED:
         return join_list(names) + unit
-    return f"{', '.join(names[:limit])}{unit} and {len(names) - limit:,} more"
+    return f"{', '.join(names[:MOST_EXCLUDED])}{unit} and {len(names) - MOST_EXCLUDED:,} more"
 
 
 def _curve_rows(curve: pl.DataFrame, legend: dict[str, str], limits: Mapping[str, str]) -> list[dict]:
