@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import jinja2
@@ -22,7 +21,7 @@ _FORMATTERS = ("count", "number", "share", "duration", "plural")
 
 
 @cache
-def macros(templates: Path, name: str = "blocks.html") -> ModuleType:
+def macros(templates: Path, name: str = "blocks.html") -> Any:
     """Return the macros of an HTML file; they escape their arguments."""
     jinja = _make_environment([templates], "html", autoescape=True)
     jinja.filters |= {
