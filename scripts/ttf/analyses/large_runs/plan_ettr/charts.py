@@ -1,7 +1,7 @@
 """Effective training time ratio of planned runs by size, and the failure rate that a run can bear."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import altair as alt
 import polars as pl
@@ -156,8 +156,10 @@ def _draw_sizes(datasets: Mapping[str, list], unit: str, projected: bool) -> alt
         rules = lines.mark_rule(strokeWidth=1.5).transform_filter("isValid(datum.low)")
         points = lines.mark_point(filled=True, size=60, opacity=1).encode(y=y)
         layers += [rules.encode(y=y_low, y2="high:Q"), points]
-    marks = {"target": {"filled": True, "size": 70, "opacity": 1}} if projected else {}
-    for name, mark in (marks | {"own": {"filled": False, "size": 70, "strokeWidth": 2}}).items():
+    marks: dict[str, dict[str, Any]] = {"own": {"filled": False, "size": 70, "strokeWidth": 2}}
+    if projected:
+        marks = {"target": {"filled": True, "size": 70, "opacity": 1}} | marks
+    for name, mark in marks.items():
         if datasets[name]:
             layers.append(make_chart(name).mark_point(**mark).encode(x=x, y=y, color=colour))
     if datasets["note"]:
