@@ -210,7 +210,7 @@ def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:
         return SUBMISSIONS.frame({"by": clock_unit} | blank for clock_unit in CLOCK_UNITS)
     clock_jobs = (
         times.with_row_index("row")
-        .group_by(**_clock_values(_on_clock(pl.col("submit_s"), zone)))
+        .group_by(**_clock_values(_zone_time(pl.col("submit_s"), zone)))
         .agg(jobs=pl.len(), row=pl.col("row").min(), first_submit_s=pl.col("submit_s").first())
         .sort("row")
         .collect(engine="streaming")
@@ -232,7 +232,7 @@ def submissions(jobs: Rows, zone: str | None) -> pl.DataFrame:
     return SUBMISSIONS.frame(rows).with_columns(jobs_share=pl.col("jobs") / n)
 
 
-def _on_clock(seconds: pl.Expr, zone: str) -> pl.Expr:
+def _zone_time(seconds: pl.Expr, zone: str) -> pl.Expr:
     return pl.from_epoch(seconds, time_unit="s").dt.replace_time_zone("UTC").dt.convert_time_zone(zone)
 
 
@@ -243,5 +243,5 @@ def _clock_values(moment: pl.Expr) -> dict[str, pl.Expr]:
 
 def _hours_between(first_s: int, last_s: int, zone: str) -> pl.DataFrame:
     """Return hour and weekday of each hour of the zone's clock, from that of the first second to that of the last."""
-    low, high = (_on_clock(pl.lit(second), zone).dt.truncate("1h") for second in (first_s, last_s))
+    low, high = (_zone_time(pl.lit(second), zone).dt.truncate("1h") for second in (first_s, last_s))
     return pl.select(hour_start=pl.datetime_range(low, high, "1h")).select(**_clock_values(pl.col("hour_start")))
