@@ -45,8 +45,8 @@ def count_rows(rows: Rows, **columns: pl.Expr) -> pl.DataFrame:
     selected = rows.lazy().select(**columns).drop_nulls().collect(engine="streaming")
     if not selected.height:
         return pl.DataFrame(schema=dict.fromkeys([*columns, "n"], pl.Int64))
-    low = {name: int(selected[name].min()) for name in columns}
-    width = {name: int(selected[name].max()) - low[name] + 1 for name in columns}
+    low = {name: int(value) for name, value in selected.min().row(0, named=True).items()}
+    width = {name: int(value) - low[name] + 1 for name, value in selected.max().row(0, named=True).items()}
     if prod(width.values()) >= INT64_LIMIT:
         return selected.cast(pl.Int64).group_by(pl.all()).agg(n=pl.len().cast(pl.Int64)).sort(list(columns))
     # A row packed into one number sorts in a fraction of the time and memory that grouping by several columns takes.

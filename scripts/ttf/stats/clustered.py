@@ -17,7 +17,7 @@ degrees of freedom are those of the sum of both variances (Satterthwaite 1946).
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -564,11 +564,12 @@ def clustered_failure_shares(rows: Rows, keys: Sequence[str], ended: pl.DataFram
 
 def _limits_of_shares(sums: pl.DataFrame, keys: Sequence[str], part: str, whole: str) -> pl.DataFrame:
     strata, sums, clusters = build_clusters(sums, keys, whole)
-    return add_limits(strata, *clusters.proportion(*float_columns(sums, part, whole), 0.95))
+    parts, wholes = float_columns(sums, part, whole)
+    return add_limits(strata, *clusters.proportion(parts, wholes, 0.95))
 
 
 def clustered_medians(
-    rows: Rows, stratum: str, column: str, values_by_stratum: Mapping[object, ValueCounts]
+    rows: Rows, stratum: str, column: str, values_by_stratum: Mapping[Any, ValueCounts]
 ) -> pl.DataFrame:
     """Return the interval of the median of a column of whole numbers by stratum: stratum, CLUSTERED, why_not.
 
@@ -576,12 +577,13 @@ def clustered_medians(
     limits are two of them, by nearest rank (Woodruff 1952).
     """
     medians = [(name, values.median()) for name, values in values_by_stratum.items() if values.size]
-    schema = {stratum: rows.collect_schema()[stratum], "median": pl.Float64}
+    schema: dict[str, Any] = {stratum: rows.collect_schema()[stratum], "median": pl.Float64}
     rows = rows.lazy().join(pl.LazyFrame(medians, schema, orient="row"), on=stratum)
     is_below = pl.col(column) <= pl.col("median")
     sums = sum_by_cluster(rows, [stratum], below=is_below.sum(), n=pl.col(column).count())
     strata, sums, clusters = build_clusters(sums, [stratum], "n")
-    ranks = clusters.around_the_middle(*float_columns(sums, "below", "n"), 0.95)
+    below, n = float_columns(sums, "below", "n")
+    ranks = clusters.around_the_middle(below, n, 0.95)
     low, high = (
         [value_at_share(values_by_stratum[name], rank) for name, rank in zip(strata[stratum], side, strict=True)]
         for side in (ranks.low, ranks.high)

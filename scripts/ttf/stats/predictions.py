@@ -243,7 +243,10 @@ def _mean_influence(
 
 # Scores that are the mean of a value of each row.
 ROW_VALUES = {"brier": _squared_errors, "log_loss": _log_losses}
-SCORED = {"average_precision": average_precision_influence, "roc_auc": roc_auc_influence}
+SCORED: dict[str, Callable[[np.ndarray, np.ndarray], ScoreInfluence]] = {
+    "average_precision": average_precision_influence,
+    "roc_auc": roc_auc_influence,
+}
 SCORED |= {name: _mean_influence(row_values) for name, row_values in ROW_VALUES.items()}
 
 

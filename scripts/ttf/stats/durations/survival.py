@@ -164,8 +164,9 @@ def _stratum_curves(
             stratum_names = {"event": event, "stratum_by": stratum_by, "stratum": stratum}
             names = stratum_names | describe_clusters(clusters) | {"why_not": why_not}
             steps = _kaplan_meier_steps(times)
-            has_interval = clusters is not None and not np.isnan(clusters.student())
-            influences = Influences(clusters, steps["time_s"]) if has_interval else None
+            influences = None
+            if clusters is not None and not np.isnan(clusters.student()):
+                influences = Influences(clusters, steps["time_s"])
             steps |= _clustered_limits(steps, influences, code)
             yield names, steps, names | _summary_row(steps, times, horizon, influences, code, why_not)
 

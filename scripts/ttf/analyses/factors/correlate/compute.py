@@ -46,8 +46,8 @@ def _feature_shares(jobs: Rows, feature: Feature) -> pl.DataFrame:
     # A filter before the sums would make `sum_by_cluster` read the jobs once more.
     cluster_counts = sum_by_cluster(keyed, ["key"], **_COUNTS).drop_nulls("key")
     sums = {name: pl.col(name).sum() for name in _COUNTS}
-    rows, sums = (cluster_counts.lazy(), sums) if cluster_counts.height else (keyed.drop_nulls("key"), _COUNTS)
-    counts = rows.group_by("key").agg(**sums).collect(engine="streaming").sort("key")
+    counted, sums = (cluster_counts.lazy(), sums) if cluster_counts.height else (keyed.drop_nulls("key"), _COUNTS)
+    counts = counted.group_by("key").agg(**sums).collect(engine="streaming").sort("key")
     counts = counts.with_columns(
         feature=pl.lit(feature.name),
         value=feature.labels(counts["key"]),

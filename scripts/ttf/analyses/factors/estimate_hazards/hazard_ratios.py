@@ -122,11 +122,11 @@ def hazard_ratios(durations: Frame, event: str, covariates: Sequence[str]) -> pl
         model_term.reasons.append(TOO_FEW if n else NO_DURATION)
         return _build_cox_table(event, [model_term])
     mostly_blank = {name: count for name, count in zip(amounts, blank_counts, strict=True) if count > MOST_BLANK * n}
-    known_amounts = [name for name in amounts if name not in mostly_blank]
+    known_amounts: list[str] = [name for name in amounts if name not in mostly_blank]
     timed = timed.drop_nulls(known_amounts) if known_amounts else timed
     cluster_by, cluster, block_by = _cluster_level(timed)
     levels = {name: _Levels.from_durations(timed, name, cluster) for name in covariates if name not in AMOUNTS}
-    factors = {name: factor for name, factor in levels.items() if not factor.reason}
+    factors: dict[str, _Levels] = {name: factor for name, factor in levels.items() if not factor.reason}
     indices = [factor.index.alias(name) for name, factor in factors.items()]
     columns = {"cluster": pl.col(cluster) if cluster else pl.lit(0), "block": first_block(block_by)}
     rows = timed.select("failed", "duration_s", *known_amounts, *indices, **columns).collect(engine="streaming")

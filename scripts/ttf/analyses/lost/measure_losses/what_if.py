@@ -52,7 +52,9 @@ def what_if_sums(runs: Frame, trials_s: Sequence[int]) -> pl.DataFrame:
         NO_USER_RETRY: pl.col("by_user").fill_null(False),
         NO_SYSTEM_RETRY: ~pl.col("by_user").fill_null(True),
     }
-    retries = [_sum_no_retry(retried, name, pl.col("failed") & stops) for name, stops in stops_by_scenario.items()]
+    retries: list[pl.LazyFrame] = [
+        _sum_no_retry(retried, name, pl.col("failed") & stops) for name, stops in stops_by_scenario.items()
+    ]
     stopped_jobs = measured.select(
         pl.col("job").filter(pl.col("failed") & stops).n_unique().alias(f"{name}_n")
         for name, stops in stops_by_scenario.items()

@@ -46,10 +46,10 @@ def compute(inputs: Inputs) -> dict[str, pl.DataFrame | pl.LazyFrame]:
     ended_by_size = sum_ended(clustered, "gpus_high")
     outcomes, times_by_outcome = outcome_table(sums, time_counts, has_limits), split_times(time_counts)
     # Published shares mostly refer to jobs that requested a GPU.
-    gpu_inputs = (rows.filter(has_gpu=1) for rows in (sums, time_counts))
+    gpu_sums, gpu_time_counts = (rows.filter(has_gpu=1) for rows in (sums, time_counts))
     return split_outcomes(jobs) | {
         "outcomes": add_median_intervals(outcomes, times_by_outcome, clustered),
-        "outcomes_gpu": outcome_table(*gpu_inputs, has_limits),
+        "outcomes_gpu": outcome_table(gpu_sums, gpu_time_counts, has_limits),
         "outcomes_by_gpus": outcomes_by_gpus(clustered, ended_by_size),
         "ended_jobs": ended_jobs(outcomes, clustered, ended_by_size),
         "ended_by_node": ended_by_node(clustered, ended_by_size),

@@ -78,7 +78,7 @@ def ended_by_node(jobs: pl.LazyFrame, ended_by_size: pl.DataFrame) -> pl.DataFra
 
 def _failure_share_cells(jobs: pl.LazyFrame, ended: pl.DataFrame) -> dict:
     """Return the share of failures among ended jobs, with its intervals. ended: `sum_ended` of jobs."""
-    wilson = add_wilson("failure_share", ended["failures"].sum(), ended["ended"].sum())
+    wilson = add_wilson("failure_share", int(ended["failures"].sum()), int(ended["ended"].sum()))
     row = {name.replace("ci", "failure_share"): value for name, value in wilson.items()}
     for interval in clustered_failure_shares(jobs, [], ended).iter_rows(named=True):
         row |= {name: interval[name] for name in ("cluster_by", "clusters")}

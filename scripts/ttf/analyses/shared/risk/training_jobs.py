@@ -76,7 +76,8 @@ def encode_values(values: pl.Series) -> np.ndarray:
     if values.dtype == pl.String:
         values = values.cast(pl.Categorical)
     if values.dtype.is_integer():
-        filled = values.cast(pl.Int64).fill_null((values.min() or 0) - 1)
+        smallest: Any = values.min()
+        filled = values.cast(pl.Int64).fill_null((smallest or 0) - 1)
         return number_rows(filled.to_numpy()) + (values.null_count() == 0)
     codes = values.to_physical() if values.dtype == pl.Categorical else values.rank("dense") - 1
     return (codes.cast(pl.Int64) + 1).fill_null(0).to_numpy()
