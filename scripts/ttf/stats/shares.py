@@ -26,6 +26,7 @@ def wilson_interval(successes: np.ndarray | float, trials: np.ndarray | float) -
     >>> round(float(low), 4), round(float(high), 4)
     (0.0179, 0.4042)
     """
+    # The last digit differs from that of ttf.stats.basics.normal.Z_95; intervals keep the digits of statsmodels.
     successes, trials, z = np.asarray(successes), np.asarray(trials), -float(ndtri(0.025))
     with np.errstate(invalid="ignore", divide="ignore"):
         share, scale = successes / trials, 1 + z**2 / trials

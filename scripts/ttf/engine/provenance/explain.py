@@ -50,12 +50,12 @@ def _find_product_name(manifest: Manifest, file: str) -> str:
     for candidate in (name, f"results/{name}", f"{study_folder}/{name}"):
         if candidate in manifest["products"] or candidate in manifest.maker:
             return candidate
-    hint = _suggest(name, manifest["products"]) or " manifest.json of the study lists all products."
+    hint = _suggest(name, manifest["products"], 0.6) or " manifest.json of the study lists all products."
     raise StudyError(f"{show_path(file)}: not a product of the study.{hint}")
 
 
-def _suggest(name: str, names: Iterable[str]) -> str:
-    matches = get_close_matches(name, names, n=3, cutoff=0.5)
+def _suggest(name: str, names: Iterable[str], cutoff: float) -> str:
+    matches = get_close_matches(name, names, n=3, cutoff=cutoff)
     return f" Did you mean {' or '.join(matches)}?" if matches else ""
 
 
@@ -73,7 +73,7 @@ class _Tree:
                 f"{file}: holds no numbers by key; those of the report are in results/<trace>/metrics.json."
             )
         if key not in numbers:
-            raise StudyError(f"{file}: no number {show_path(key)}.{_suggest(key, numbers)}")
+            raise StudyError(f"{file}: no number {show_path(key)}.{_suggest(key, numbers, 0.5)}")
         cell_info = numbers[key]
         n = "" if cell_info["n"] is None else f" (n = {cell_info['n']:,})"
         self._write_wrapped(0, f"{key} = {cell_info['value']} {cell_info['unit']}{n}, in {file}")
