@@ -119,5 +119,5 @@ ANALYSIS = Analysis(
     folders=["drains"],
     sections=["nodes/drain_evidence", "drains"],
     memory_mb=400,
-    mb_per_gb={"sacct": 300},
+    mb_per_gb={"pai2020": 10, "sacct": 300},
 )
