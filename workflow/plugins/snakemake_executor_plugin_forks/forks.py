@@ -37,6 +37,9 @@ PRELOADED = (
     "yaml",
     "jinja2",
     "great_tables",
+    "ttf.records.inputs",
+    "ttf.engine.storage.tables",
+    "ttf.stats.clustered",
 )
 _MAX_REQUEST_BYTES = 1 << 17
 
@@ -119,8 +122,6 @@ def _serve(control: socket.socket, preloaded: Iterator[str]) -> tuple[int, list]
             job, snakemake_file = socket.socket(fileno=descriptors[0]), descriptors[1]
             # Garbage collection would copy all imported objects in each fork: 2.8 s of 15 s for 51 jobs.
             gc.freeze()
-            # A job makes little garbage; collecting at every 700th object takes 3% of the time of a sample.
-            gc.set_threshold(100_000, 20, 20)
             if not (process := os.fork()):
                 for process_file, (_, other_job) in jobs_by_process.items():
                     os.close(process_file)
@@ -174,6 +175,8 @@ if __name__ == "__main__":
     from ttf.engine.process.memory import keep_freed_memory
     from ttf.engine.process.stopping import end_with_parent, exit_now
 
+    # Imports and jobs make little garbage; collecting at every 700th object takes 3% of the time of a sample.
+    gc.set_threshold(100_000, 20, 20)
     limit_libraries(1)
     keep_freed_memory()  # a fork could no longer tell Polars
     snakemake_file, request = _serve(socket.socket(fileno=os.dup(0)), iter(sys.argv[1:]))
