@@ -59,15 +59,15 @@ gallery: .venv/test.lock  ## make the README's picture of the page, after `make 
 samples: .venv/test.lock  ## make the embedded samples again, with the same bytes
 	@$(BIN)/python tools/bench/samples/make.py
 
-bench: .venv/test.lock  ## measure time and memory against pandas and DuckDB: docs/performance.md
+bench: .venv/test.lock .venv-study/study.lock  ## measure time and memory against pandas and DuckDB: docs/performance.md
 	@$(BIN)/python tools/bench/run.py
 
 lock: .venv/study.lock  ## resolve pyproject.toml into locks/
 	@bash tools/setup/lock.sh $(BIN)
 
 clean:  ## remove products, logs and environments; raw tables under data/ stay
-	rm -rf results/* logs benchmarks .snakemake .venv .venv-cluster .venv-kubernetes
+	rm -rf results/* logs benchmarks .snakemake .venv .venv-study .venv-cluster .venv-kubernetes
 
 # An environment is made once, and again only if the content of its lock changes, whatever its date.
-.venv/%.lock .venv-cluster/%.lock .venv-kubernetes/%.lock: locks/%.lock
+.venv/%.lock .venv-study/%.lock .venv-cluster/%.lock .venv-kubernetes/%.lock: locks/%.lock
 	@bash tools/setup/install.sh $(PYTHON) $(@D) $<

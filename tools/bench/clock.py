@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+# Without pandas, as users have it: Snakemake imports pandas where it is installed.
+STUDY_PYTHON = f"{ROOT}/.venv-study/bin/python"
 # For processes that import functions of the study, and for Snakemake, which finds its plugins there.
 ENVIRONMENT = os.environ | {"PYTHONPATH": f"{ROOT}/scripts{os.pathsep}{ROOT}/workflow/plugins"}
 # Some containers forbid bytecode; then each process of a study would compile every module again.

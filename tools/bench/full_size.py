@@ -8,7 +8,7 @@ from pathlib import Path
 from clock import ROOT, machine, measure_in_turn
 from runs import FULL_SIZE, longest_jobs, make_tables, remove_products, required_tables, snakemake
 
-PEERS = ROOT / "tools/bench" / "peers"
+PEERS = ROOT / "tools/bench/peers"
 JOBS = "results/bench/jobs.parquet"
 REPORT = "results/studies/bench/report/index.html"
 

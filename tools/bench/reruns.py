@@ -2,15 +2,14 @@
 
 import json
 import shutil
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from clock import ROOT, Cost, machine, measure_cost, report
+from clock import ROOT, STUDY_PYTHON, Cost, machine, measure_cost, report
 from runs import remove_products
 
 # Folders of a checkout that are not part of the workflow.
-EXCLUDED = {".venv", ".git", "results", "data", "logs", "benchmarks", ".snakemake", "tests", "bench"}
+EXCLUDED = {".venv", ".venv-study", ".git", "results", "data", "logs", "benchmarks", ".snakemake", "tests", "bench"}
 CHART = "scripts/ttf/analyses/time_to_failure/fit_mttf/charts.py"
 CHART_TEXT, CHANGED_TEXT = "TOOLTIPS = 50", "TOOLTIPS = 60"
 ONE_SAMPLE = ["sample"]
@@ -27,7 +26,7 @@ def compare(folder: Path) -> dict:
     def run(label: str, study: list[str], **settings: dict) -> None:
         (checkout / "bench.json").write_text(json.dumps({"study": study} | settings))
         package = f"PYTHONPATH={checkout}/scripts:{checkout}/workflow/plugins"
-        command = ["env", package, sys.executable, "-m", "ttf", "report", "--config=bench.json"]
+        command = ["env", package, STUDY_PYTHON, "-m", "ttf", "report", "--config=bench.json"]
         costs[label] = measure_cost(command, checkout)
         report(f"{label}: {costs[label].seconds:.1f} s")
 

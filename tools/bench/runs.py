@@ -7,11 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from clock import ROOT, report
+from clock import ROOT, STUDY_PYTHON, report
 from ttf.study.running.resources import parse_benchmark_path
 
 FULL_SIZE = 1_261_050
-MAKE = ROOT / "tools/bench" / "samples" / "make.py"
+MAKE = ROOT / "tools/bench/samples/make.py"
 REQUIRED = ("pai_job_table.csv", "pai_task_table.csv", "pai_instance_table.csv")
 
 
@@ -46,8 +46,8 @@ def snakemake(folder: Path, target: str, tables: Path) -> list[str]:
 def command() -> list[str]:
     """Return the command that `ttf report` uses, on all cores."""
     return [
-        *(sys.executable, "-m", "snakemake", "--snakefile", str(ROOT / "Snakefile")),
-        *("--workflow-profile", str(ROOT / "profiles" / "default"), "--cores", "all"),
+        *(STUDY_PYTHON, "-m", "snakemake", "--snakefile", f"{ROOT}/Snakefile"),
+        *("--workflow-profile", f"{ROOT}/profiles/default", "--cores", "all"),
         *("--logger", "progress", "--executor", "forks"),
     ]
 
