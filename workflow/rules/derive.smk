@@ -54,6 +54,8 @@ rule derive_runtimes:
         "benchmarks/{trace}/derive_runtimes.tsv"
     wildcard_constraints:
         trace=match_names(TRACES_WITHOUT_ATTEMPTS),
+    # The longest analyses wait for these jobs.
+    priority: 5
     conda:
         ENVIRONMENT
     threads: choose_threads(8)
@@ -89,6 +91,7 @@ rule derive_attempts:
         "benchmarks/{trace}/derive_attempts.tsv"
     wildcard_constraints:
         trace=match_names(TRACES_WITH_ATTEMPTS),
+    priority: 5
     conda:
         ENVIRONMENT
     threads: choose_threads(8)
@@ -118,6 +121,7 @@ rule derive_placements:
         "benchmarks/{trace}/derive_placements.tsv"
     wildcard_constraints:
         trace=match_names(TRACES_WITH_PLACEMENTS),
+    priority: 5
     conda:
         ENVIRONMENT
     threads: 1
@@ -186,6 +190,7 @@ rule derive_durations:
         "logs/{trace}/derive_durations.log",
     benchmark:
         "benchmarks/{trace}/derive_durations.tsv"
+    priority: 5
     group:
         GROUP["analyses"]
     conda:
@@ -214,6 +219,7 @@ rule derive_infra_durations:
         "logs/{trace}/derive_infra_durations.log",
     benchmark:
         "benchmarks/{trace}/derive_infra_durations.tsv"
+    priority: 5
     group:
         GROUP["analyses"]
     conda:

@@ -62,6 +62,8 @@ rule write_page_template:
         f"logs/{{edition}}{STUDY_FOLDER}/write_page_template.log",
     benchmark:
         f"benchmarks/{{edition}}{STUDY_FOLDER}/write_page_template.tsv"
+    # It would take a core from a job that needs two.
+    priority: -10
     group:
         GROUP["report"]
     conda:
