@@ -104,9 +104,9 @@ def test_with_few_jobs_to_compare_on_history_serves():
     lesson = TrainingData.select(
         data.jobs, data.job_features, split.learn, split.recalibrate, split.until_s, with_hours=False
     )
-    models = train_candidates(lesson, data.features)
+    models, design = train_candidates(lesson, data.features)
     assert set(models) == {NESTED, LOGISTIC}
-    assert choose_kind(lesson, models) == NESTED
+    assert choose_kind(lesson, models, design) == NESTED
 
 
 def test_the_choice_knows_nothing_of_the_test():

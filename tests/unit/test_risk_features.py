@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from made_risk import OF_EACH_KIND as FEATURES
+from scipy.special import logit
 from ttf.analyses.shared.risk.encoder import BLANK_VALUE, OTHER_VALUE, Encoder
 from ttf.analyses.shared.risk.features import (
     CATEGORY,
@@ -22,7 +23,6 @@ from ttf.analyses.shared.risk.features import (
     compute_job_features,
     count_ended_before,
     history_rates,
-    log_odds_increments,
 )
 from ttf.analyses.shared.risk.training_jobs import EARLIER, load_population
 from ttf.stats.regression.design import BLOCK, Design
@@ -350,7 +350,7 @@ def test_the_columns_of_a_design_are_its_terms():
         assert (rows[:, position_by_term["gpu_type", level]] == is_level).all()
     assert len(encoder.params["group"]["levels"]) == 8
     by_user = position_by_term["history", "history by user"]
-    assert (rows[:, by_user] == log_odds_increments(job_features.rates["history"])[:, 0]).all()
+    assert (rows[:, by_user] == np.diff(logit(job_features.rates["history"]), axis=1)[:, 0]).all()
 
 
 def test_the_digest_depends_on_the_declaration_not_on_the_data():

@@ -23,7 +23,7 @@ from ttf.engine.counts import ValueCounts
 from ttf.stats.basics.order import number_rows
 from ttf.stats.clustered import FEWEST, NO_SPREAD, UNCLUSTERED, Clusters, too_few_reason, value_at_share
 from ttf.stats.regression.design import Design
-from ttf.stats.regression.logistic import Prior, fit
+from ttf.stats.regression.logistic import Prior, fit_coefficients
 
 CONFIDENCE = 0.95
 # Two-sided intervals of this confidence have the one-sided bounds of CONFIDENCE as limits.
@@ -382,12 +382,13 @@ def calibration(
     x -= mean_x
     reason = _missing_class_reason(failed) or _no_slope_reason(x[failed], x[~failed])
     if not reason:
-        regression = fit(Design(x[:, None], ()), failed, Prior(np.zeros(2), np.zeros((2, 2))))
-        reason = None if regression.converged else NO_MAXIMUM
+        flat_prior = Prior(np.zeros(2), np.zeros((2, 2)))
+        coefficients, converged = fit_coefficients(Design(x[:, None], ()), failed, flat_prior)
+        reason = None if converged else NO_MAXIMUM
     if reason:
         return Calibration(grouping.blank_estimate(reason), grouping.blank_estimate(reason))
-    clusters, (level_steps, slope_steps) = _jackknife_steps(grouping, failed, x, regression.coefficients)
-    level, slope = regression.coefficients.tolist()
+    clusters, (level_steps, slope_steps) = _jackknife_steps(grouping, failed, x, coefficients)
+    level, slope = coefficients.tolist()
     with np.errstate(invalid="ignore"):
         intercept_steps = np.where(np.isinf(slope_steps), np.inf, level_steps - mean_x * slope_steps)
     estimates = []

@@ -8,9 +8,13 @@ MOST_STEPS = 200
 LONGEST_STEP = 2.0
 # In log-likelihood: a gain this small is a step of a hundred-thousandth of a standard error.
 LEAST_GAIN = 1e-10
+# Below this gain, the curvature at the point before gives the last step to the last digit.
+NEGLIGIBLE_GAIN = 1e-15
 
 
-def maximise(likelihood: Callable[[np.ndarray], tuple], point: np.ndarray) -> tuple[np.ndarray, bool]:
+def maximise(
+    likelihood: Callable[[np.ndarray], tuple], point: np.ndarray, least_gain: float = LEAST_GAIN
+) -> tuple[np.ndarray, bool]:
     """Return the point of highest likelihood, and whether the search converged.
 
     Newton's method, always uphill. Where the surface curves upwards, the step uses the absolute eigenvalues. A step
@@ -19,8 +23,10 @@ def maximise(likelihood: Callable[[np.ndarray], tuple], point: np.ndarray) -> tu
     Parameters
     ----------
     likelihood : point -> its log, gradient (k,), matrix of second derivatives (k, k), and anything else
+        The matrix may be a function that returns it, which is called only where the search needs it.
     point : (k,) floats
         Start of the search.
+    least_gain : the search ends with a step that promises a smaller gain in log-likelihood
 
     Returns
     -------
@@ -38,14 +44,18 @@ def maximise(likelihood: Callable[[np.ndarray], tuple], point: np.ndarray) -> tu
     (array([3.]), True)
     """
     level, slope, curvature = likelihood(point)[:3]
+    solve = None
     for _ in range(MOST_STEPS):
+        if callable(curvature):
+            if solve and slope @ (step := solve(slope)) < NEGLIGIBLE_GAIN:
+                return point + step, True
+            curvature = curvature()
         if not (np.isfinite(slope).all() and np.isfinite(curvature).all()):
             return point, False
-        sizes, directions = np.linalg.eigh(-curvature)
-        sizes = np.maximum(np.abs(sizes), 1e-12 * np.abs(sizes).max())
-        step = directions @ ((directions.T @ slope) / sizes)
+        solve = _uphill(curvature)
+        step = solve(slope)
         gain = float(slope @ step)
-        if gain < LEAST_GAIN:
+        if gain < least_gain:
             return point + step, True
         step *= min(1.0, LONGEST_STEP / float(np.abs(step).max()))
         # A decrease within the rounding error of a sum of this size is no decrease.
@@ -60,3 +70,10 @@ def maximise(likelihood: Callable[[np.ndarray], tuple], point: np.ndarray) -> tu
         point = point + step
         level, slope, curvature = candidate[:3]
     return point, False
+
+
+def _uphill(curvature: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function that gives Newton's step for a gradient, with absolute eigenvalues."""
+    sizes, directions = np.linalg.eigh(-curvature)
+    sizes = np.maximum(np.abs(sizes), 1e-12 * np.abs(sizes).max())
+    return lambda slope: directions @ ((directions.T @ slope) / sizes)

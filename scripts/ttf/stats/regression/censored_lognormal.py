@@ -5,6 +5,7 @@ counts as a censored failure, weighted by the probability that it fails given it
 and other jobs, fitted by EM (Dempster, Laird & Rubin 1977).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -96,7 +97,7 @@ def fit_hours(
     rows = np.concatenate([events, running_rows])
     rows_design, censored = design.take(rows), np.arange(len(rows)) >= len(events)
     log_h = np.log(np.maximum(hours[rows], SHORTEST_H))
-    running_hours, other_hours = hours[running_rows], other_hours[np.isfinite(other_hours)]
+    weighted_survival = _survival(other_hours[np.isfinite(other_hours)], hours[running_rows])
     fails = probability[rows]
     weights = np.where(censored, fails, 1.0)
     event_log_h = log_h[~censored]
@@ -108,7 +109,7 @@ def fit_hours(
             break
         stays_running = ndtr((rows_design.dot(point[:-1]) - log_h) / np.exp(point[-1]))
         runs_and_fails, survival = fails * stays_running, np.ones(len(rows))
-        survival[censored] = _survival(other_hours, running_hours, 1 - weights[censored])
+        survival[censored] = weighted_survival(1 - weights[censored])
         still_runs = runs_and_fails + (1 - fails) * survival
         new_weights = np.where(censored, runs_and_fails / np.maximum(still_runs, 1e-300), 1.0)
         change, weights = np.abs(new_weights - weights).max(), new_weights
@@ -118,15 +119,23 @@ def fit_hours(
     return Hours(point[:-1], float(np.exp(point[-1])), horizon, len(events), float(weights[censored].sum()), converged)
 
 
-def _survival(ended_hours: np.ndarray, running_hours: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return the Kaplan-Meier survival just before each of `running_hours`, which are censored and weighted."""
+def _survival(ended_hours: np.ndarray, running_hours: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function of the weights of running jobs, which are censored at `running_hours`.
+
+    It returns the Kaplan-Meier survival just before each of these hours.
+    """
     times, counts = np.unique(ended_hours, return_counts=True)
     order = np.argsort(running_hours)
-    # Total weight of the running jobs that had run at least so long.
-    running_at_risk = np.append(np.cumsum(weights[order][::-1])[::-1], 0)
-    n_at_risk = np.cumsum(counts[::-1])[::-1] + running_at_risk[np.searchsorted(running_hours[order], times)]
-    curve = np.append(1, np.cumprod(1 - counts / n_at_risk))
-    return curve[np.searchsorted(times, running_hours)]
+    ended_at_risk, first_running = np.cumsum(counts[::-1])[::-1], np.searchsorted(running_hours[order], times)
+    steps_before = np.searchsorted(times, running_hours)
+
+    def survival(weights: np.ndarray) -> np.ndarray:
+        # Total weight of the running jobs that had run at least so long.
+        running_at_risk = np.append(np.cumsum(weights[order][::-1])[::-1], 0)
+        n_at_risk = ended_at_risk + running_at_risk[first_running]
+        return np.append(1, np.cumprod(1 - counts / n_at_risk))[steps_before]
+
+    return survival
 
 
 def censored_lognormal(
@@ -163,8 +172,8 @@ def censored_lognormal(
     precision[[0, -1]] = 0
     rows, events = np.flatnonzero(censored), float(weights[~censored].sum())
 
-    def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the log posterior density at a point, its gradient and its Hessian."""
+    def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, Callable[[], np.ndarray]]:
+        """Return the log posterior density at a point, its gradient, and a function that returns its Hessian."""
         sigma = np.exp(point[-1])
         z = (log_h - design.dot(point[:-1])) / sigma
         log_density = -0.5 * z**2 - 0.5 * np.log(2 * np.pi)
@@ -177,11 +186,15 @@ def censored_lognormal(
         slope_z *= weights
         curvature_z *= weights
         slope = np.append(design.sums(-slope_z / sigma), -slope_z @ z - events)
-        curvature = np.empty((len(point), len(point)))
-        curvature[:-1, :-1] = design.gram(curvature_z / sigma**2)
-        curvature[:-1, -1] = curvature[-1, :-1] = design.sums((curvature_z * z + slope_z) / sigma)
-        curvature[-1, -1] = (curvature_z * z + slope_z) @ z
         level = float(weights @ level_z) - 0.5 * float(precision @ point**2)
-        return level, slope - precision * point, curvature - np.diag(precision)
+
+        def curvature() -> np.ndarray:
+            products = np.empty((len(point), len(point)))
+            products[:-1, :-1] = design.gram(curvature_z / sigma**2)
+            products[:-1, -1] = products[-1, :-1] = design.sums((curvature_z * z + slope_z) / sigma)
+            products[-1, -1] = (curvature_z * z + slope_z) @ z
+            return products - np.diag(precision)
+
+        return level, slope - precision * point, curvature
 
     return maximise(likelihood, start)

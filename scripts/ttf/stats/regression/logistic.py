@@ -1,18 +1,19 @@
 """Fit the probability of failure: logistic regression with a normal prior, by Newton's method."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
-from ttf.stats.basics.newton import maximise
+from ttf.stats.basics.newton import LEAST_GAIN, maximise
 from ttf.stats.regression.design import Design
 
 # Prior of every coefficient but the intercept: normal about 0 with this precision. Numbers are in standard deviations,
 # so the prior is weak; it keeps coefficients finite where the data say nothing.
 PRECISION = 1.0
-# With more than twice as many rows, fit a subsample of this size first, so that few steps use all rows.
-FIRST_ROWS = 50_000
+# If it has FIRST_ROWS, a subsample is fitted first, until a step gains less, so that few steps use all rows.
+FIRST_ROWS, SUBSAMPLE_DIVISOR, SUBSAMPLE_GAIN = 5_000, 8, 0.01
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,7 @@ class Fit:
 
 
 def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
-    """Maximise the posterior density of the coefficients, from the prior's mean or from the base rate.
-
-    Parameters
-    ----------
-    design : n jobs
-    failed : (n,) boolean mask
-    prior : default: a vague prior
-
-    References
-    ----------
-    McCullagh & Nelder (1989), Generalized Linear Models, 4.4
+    """Return `fit_coefficients` with their information.
 
     Examples
     --------
@@ -59,29 +50,53 @@ def fit(design: Design, failed: np.ndarray, prior: Prior | None = None) -> Fit:
     array([-1.18,  0.58])
     """
     prior = prior or Prior.vague(design.width)
+    coefficients, converged = fit_coefficients(design, failed, prior)
+    return Fit(coefficients, _information(design, expit(design.dot(coefficients)), prior), converged)
+
+
+def fit_coefficients(
+    design: Design, failed: np.ndarray, prior: Prior, least_gain: float = LEAST_GAIN
+) -> tuple[np.ndarray, bool]:
+    """Maximise the posterior density of the coefficients, from the prior's mean or from the base rate.
+
+    Parameters
+    ----------
+    design : n jobs
+    failed : (n,) boolean mask
+    prior : of the coefficients
+    least_gain : see `maximise`
+
+    Returns
+    -------
+    (coefficients (p,), whether the search converged)
+
+    References
+    ----------
+    McCullagh & Nelder (1989), Generalized Linear Models, 4.4
+    """
     start = prior.mean.copy()
-    if len(failed) >= 2 * FIRST_ROWS:
-        subsample = slice(None, None, len(failed) // FIRST_ROWS)
-        start = fit(design.take(subsample), failed[subsample], prior).coefficients
+    if len(failed) >= SUBSAMPLE_DIVISOR * FIRST_ROWS:
+        subsample = np.arange(0, len(failed), SUBSAMPLE_DIVISOR)
+        start, _ = fit_coefficients(design.take(subsample), failed[subsample], prior, SUBSAMPLE_GAIN)
     elif not start.any():
         share = (failed.sum() + 0.5) / (len(failed) + 1)
         start[0] = np.log(share / (1 - share))
     y = failed.astype(float)
 
-    def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """Return the log posterior density at a point, its gradient and its Hessian."""
+    def likelihood(point: np.ndarray) -> tuple[float, np.ndarray, Callable[[], np.ndarray]]:
+        """Return the log posterior density at a point, its gradient, and a function that returns its Hessian."""
         deviation, eta = point - prior.mean, design.dot(point)
         p, prior_gradient = expit(eta), prior.precision @ deviation
         # The log of 1 + exp(eta), from p: one function of each row instead of two.
         softplus = np.maximum(eta, 0) - np.log(np.maximum(p, 1 - p))
         level = float(y @ eta - softplus.sum()) - 0.5 * float(deviation @ prior_gradient)
-        return level, design.sums(y - p) - prior_gradient, -information(p)
+        return level, design.sums(y - p) - prior_gradient, lambda: -_information(design, p, prior)
 
-    def information(p: np.ndarray) -> np.ndarray:
-        return design.gram(p * (1 - p)) + prior.precision
+    return maximise(likelihood, start, least_gain)
 
-    point, converged = maximise(likelihood, start)
-    return Fit(point, information(expit(design.dot(point))), converged)
+
+def _information(design: Design, p: np.ndarray, prior: Prior) -> np.ndarray:
+    return design.gram(p * (1 - p)) + prior.precision
 
 
 def clustered_covariance(design: Design, failed: np.ndarray, regression: Fit, cluster: np.ndarray) -> np.ndarray:

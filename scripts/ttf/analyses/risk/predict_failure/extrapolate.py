@@ -78,7 +78,7 @@ def _compare_trainings(data: Data, trial: Trial, kind: str, is_held_out: np.ndar
     if isinstance(other_model, str):
         yield labels | {"trained": WITHOUT_KIND, "metric": "pr_auc", "reason": other_model}
         return
-    p_without = other_model.probability(other_model.encoder.design(data.job_features.take(rows)))
+    p_without = other_model.probability(other_model.encoder.design(data.job_features, rows))
     p_with = trial.probability[kind][is_held_out[trial.rows]]
     for label, p in ((WITHOUT_KIND, p_without), (WITH_KIND, p_with)):
         for metric in METRICS:

@@ -43,7 +43,7 @@ def coefficient_rows(data: Data, trial: Trial) -> Iterator[Row]:
         effective = float(members.sum() ** 2 / (members.astype(float) ** 2).sum())
         labels, reason = {"cluster_by": cluster_by, "clusters": effective}, too_few_reason(effective, cluster_by)
         if effective >= FEWEST_CLUSTERS:
-            design = model.encoder.design(data.job_features.take(training_rows))
+            design = model.encoder.design(data.job_features, training_rows)
             covariance = clustered_covariance(design, jobs.failed[training_rows], model.fit, cluster - cluster.min())
             margin, reason = np.sqrt(np.diag(covariance)) * stdtrit(effective - 1, 0.975), None
     for index, term in enumerate(model.encoder.terms, start=1):
@@ -93,7 +93,7 @@ def _history_drop_rows(data: Data, trial: Trial, model: Model, labels: Row, gain
     if isinstance(other_model, str):
         yield row | {"reason": other_model}
         return
-    p = other_model.probability(other_model.encoder.design(data.job_features.take(rows)))
+    p = other_model.probability(other_model.encoder.design(data.job_features, rows))
     drop = difference(
         "average_precision", jobs.failed[rows], trial.probability[model.kind], [p], jobs.cluster[rows], jobs.cluster_by
     )

@@ -44,11 +44,12 @@ def run_trial(data: Data, split: Split, included: np.ndarray | None = None, with
     )
     jobs, rows = data.jobs, np.flatnonzero(is_test)
     training = TrainingData.select(jobs, data.job_features, is_training, is_calibration, split.until_s, with_hours)
-    models = train_candidates(training, data.features)
-    if isinstance(models, str):
-        return Trial(split, models, rows, None, missing=dict.fromkeys(MODELS, models))
-    model = add_hours(models[choose_kind(training, models)], training)
-    design = model.encoder.design(data.job_features.take(rows))
+    trained = train_candidates(training, data.features)
+    if isinstance(trained, str):
+        return Trial(split, trained, rows, None, missing=dict.fromkeys(MODELS, trained))
+    models, training_design = trained
+    model = add_hours(models[choose_kind(training, models, training_design)], training, training_design)
+    design = model.encoder.design(data.job_features, rows)
     probability = {BASE: np.full(len(rows), jobs.failed[is_training | is_calibration].mean())}
     probability |= {kind: models[kind].probability(design) for kind in models}
     missing = {} if NESTED in models else {NESTED: NO_HISTORY}
@@ -121,7 +122,7 @@ def select_at_risk(data: Data, trial: Trial) -> AtRisk | str:
     if model.hours is None:
         return "too few failures of known time among the jobs at risk"
     rows = np.concatenate([trial.rows, np.flatnonzero(trial.split.running)])
-    design = model.encoder.design(data.job_features.take(rows))
+    design = model.encoder.design(data.job_features, rows)
     probability = model.probability(design)
     is_at_risk = probability >= model.base_rate
     if not is_at_risk.any():

@@ -9,9 +9,11 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.special import logit
 
 from ttf.analyses.shared.risk.features import (
     CATEGORY,
@@ -21,10 +23,11 @@ from ttf.analyses.shared.risk.features import (
     NUMERIC,
     Feature,
     JobFeatures,
-    log_odds_increments,
 )
 from ttf.stats.regression.design import Design
 
+# Rows whose features are in the processor's cache at a time.
+BLOCK = 1 << 13
 BLANK_VALUE, OTHER_VALUE = "(blank)", "(another)"
 
 
@@ -68,17 +71,22 @@ class Encoder:
         declarations = {feature.name: feature.declaration for feature in self.features}
         return hashlib.sha256(json.dumps(declarations, sort_keys=True).encode()).hexdigest()[:16]
 
-    def design(self, job_features: JobFeatures) -> Design:
-        """Return the design of jobs, in the order of `terms`."""
-        columns: list[np.ndarray] = []
-        levels: list[tuple[np.ndarray, int]] = []
+    def design(self, job_features: JobFeatures, rows: np.ndarray | None = None) -> Design:
+        """Return the design of jobs, in the order of `terms`; rows: indices of those jobs, None: all."""
+        rows = np.arange(job_features.n) if rows is None else rows
+        numeric, levels = [], []
         for feature in self.features:
             params = self.params[feature.name]
             if params.get("numbers"):
-                columns += _COLUMNS[feature.kind](feature, params, job_features)
+                numeric.append((_COLUMNS[feature.kind], feature, params))
             if params.get("levels"):
-                levels.append((self.level_codes(feature, job_features), len(params["levels"])))
-        return Design(np.array(columns, float).reshape(len(columns), job_features.n).T, tuple(levels))
+                levels.append((self.level_codes(feature, job_features)[rows], len(params["levels"])))
+        numbers = np.empty((len(rows), sum(len(params["numbers"]) for _, _, params in numeric)))
+        for start in range(0, len(rows) if numeric else 0, BLOCK):
+            block = job_features.take(rows[start : start + BLOCK])
+            columns = [column for make, feature, params in numeric for column in make(feature, params, block)]
+            np.stack(columns, axis=1, out=numbers[start : start + BLOCK])
+        return Design(numbers, tuple(levels))
 
     def level_codes(self, feature: Feature, job_features: JobFeatures) -> np.ndarray:
         """Return for each job the index of its value among the levels of a category."""
@@ -192,7 +200,9 @@ def _fit_history(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:
 
 
 def _history_design_columns(feature: Feature, params: Mapping[str, Any], job_features: JobFeatures) -> list[np.ndarray]:
-    return list(log_odds_increments(job_features.rates[feature.name]).T)
+    """Return the log-odds of each level minus those of the level above."""
+    log_odds = [logit(rates) for rates in job_features.rates[feature.name].T]
+    return [level - above for above, level in pairwise(log_odds)]
 
 
 def _fit_clock(feature: Feature, job_features: JobFeatures) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import logit
 
 from ttf.analyses.shared.risk.training_jobs import NEVER, Population, encode_values, load_population
 from ttf.engine.errors import StudyError
@@ -303,8 +302,3 @@ def count_ended_before(
     )
     counts[:, order] = end - first, failures_upto[end] - failures_upto[first]
     return counts
-
-
-def log_odds_increments(rates: np.ndarray) -> np.ndarray:
-    """Return the log-odds of each level minus those of the level above: (n, levels - 1)."""
-    return np.diff(logit(rates), axis=1)

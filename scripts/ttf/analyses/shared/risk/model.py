@@ -16,7 +16,7 @@ from ttf.analyses.shared.risk.training_jobs import NEVER, Population
 from ttf.stats.predictions import SCORED
 from ttf.stats.regression.censored_lognormal import Hours, fit_hours
 from ttf.stats.regression.design import Design
-from ttf.stats.regression.logistic import Fit, Prior, fit
+from ttf.stats.regression.logistic import Fit, Prior, fit, fit_coefficients
 
 # Fewest jobs that ended, and fewest failures and non-failures, for a meaningful score.
 FEWEST_JOBS, FEWEST_PER_OUTCOME = 200, 20
@@ -125,8 +125,8 @@ class TrainingData:
     """All that training reads.
 
     job_features: of all n jobs; is_training, is_calibration: (n,) boolean masks; failed: failures among these jobs;
-    running: jobs that still ran at `until_s`, used in stage 2; hours: run time of `rows` as observed by then, None for
-    a model without stage 2.
+    running: jobs that still ran at `until_s`, used in stage 2; rows: row indices of the jobs used, ascending, running
+    jobs last; hours: run time of `rows` as observed by then, None for a model without stage 2.
     """
 
     job_features: JobFeatures
@@ -134,6 +134,7 @@ class TrainingData:
     is_calibration: np.ndarray
     failed: np.ndarray
     running: np.ndarray
+    rows: np.ndarray
     hours: np.ndarray | None
     until_s: int
 
@@ -154,15 +155,11 @@ class TrainingData:
             # A job whose end time is unrecorded may or may not have run on: exclude it.
             runs_later = jobs.running | ((jobs.ended_s >= until_s) & (jobs.ended_s < NEVER))
             running = runs_later & (jobs.started_s < until_s) & ~is_used
-            rows = np.flatnonzero(is_used | running)
+        rows = np.concatenate([np.flatnonzero(is_used), np.flatnonzero(running)])
+        if with_hours:
             # For jobs that ran at until_s, only the hours observed by then.
             hours = np.where(running[rows], (until_s - jobs.started_s[rows]) / 3600, jobs.hours[rows])
-        return cls(job_features, is_training, is_calibration, jobs.failed & is_used, running, hours, int(until_s))
-
-    @property
-    def rows(self) -> np.ndarray:
-        """Row indices of the jobs used, ascending."""
-        return np.flatnonzero(self.is_training | self.is_calibration | self.running)
+        return cls(job_features, is_training, is_calibration, jobs.failed & is_used, running, rows, hours, int(until_s))
 
 
 def train_model(
@@ -176,25 +173,31 @@ def train_model(
 
     prior, encoder: for a warm start; kind: the kind of model; default: choose it by `choose_kind`.
     """
-    models = train_candidates(data, features, prior, encoder)
-    if isinstance(models, str):
-        return models
-    kind = kind or choose_kind(data, models, prior)
-    return add_hours(models[kind], data) if kind in models else NO_HISTORY
+    trained = train_candidates(data, features, prior, encoder)
+    if isinstance(trained, str):
+        return trained
+    models, design = trained
+    kind = kind or choose_kind(data, models, design, prior)
+    return add_hours(models[kind], data, design) if kind in models else NO_HISTORY
 
 
 def train_candidates(
     data: TrainingData, features: Sequence[Feature], prior: Prior | None = None, encoder: Encoder | None = None
-) -> dict[str, Model] | str:
-    """Train the candidates by kind, recalibrated and without stage 2; return a reason if none can be trained."""
+) -> tuple[dict[str, Model], Design] | str:
+    """Train the candidates by kind, recalibrated and without stage 2; return a reason if none can be trained.
+
+    Returns
+    -------
+    (models by kind, the design of `data.rows`), or the reason
+    """
     failed = data.failed[data.is_training]
     if reason := reason_untrainable(failed):
         return reason
-    training_features = data.job_features.take(data.is_training)
-    encoder = encoder or Encoder.fit(features, training_features)
-    design = encoder.design(training_features)
-    if design.width == 1:
+    encoder = encoder or Encoder.fit(features, data.job_features.take(data.is_training))
+    all_rows = encoder.design(data.job_features, data.rows)
+    if all_rows.width == 1:
         return NO_FEATURES
+    design, calibration_design = (all_rows.take(mask[data.rows]) for mask in (data.is_training, data.is_calibration))
     regression = fit(design, failed, prior)
     model = Model(
         encoder=encoder,
@@ -209,12 +212,11 @@ def train_candidates(
         failures=int(failed.sum()),
         until_s=data.until_s,
     )
-    calibration_design = encoder.design(data.job_features.take(data.is_calibration))
     candidates = [model]
     if (weights := fit_history_weights(encoder, design, failed)) is not None:
         candidates.insert(0, replace(model, kind=NESTED, weights=weights))
     failed = data.failed[data.is_calibration]
-    return {model.kind: recalibrate(model, calibration_design, failed) for model in candidates}
+    return {model.kind: recalibrate(model, calibration_design, failed) for model in candidates}, all_rows
 
 
 def fit_history_weights(encoder: Encoder, design: Design, failed: np.ndarray) -> np.ndarray | None:
@@ -231,27 +233,27 @@ def fit_history_weights(encoder: Encoder, design: Design, failed: np.ndarray) ->
     return None if (shift, slope) == (0, 1) else np.array([shift, *(slope * weights[1:])])
 
 
-def choose_kind(data: TrainingData, models: Mapping[str, Model], prior: Prior | None = None) -> str:
+def choose_kind(data: TrainingData, models: Mapping[str, Model], design: Design, prior: Prior | None = None) -> str:
     """Choose the regression if it beats history alone in both PR-AUC and log-loss, else history.
 
     Both are trained on the earlier training jobs and compared on the later ones. With too few jobs, history serves.
+    design: of `data.rows`.
     """
     if NESTED not in models:
         return LOGISTIC
-    rows = np.flatnonzero(data.is_training | data.is_calibration)
-    early_rows, late_rows = np.split(rows, [int(EARLY_SHARE * len(rows))])
-    failed = data.failed[early_rows]
-    if reason_untrainable(failed) or reason_untrainable(data.failed[late_rows]):
+    failed = data.failed[data.rows[: len(data.rows) - np.count_nonzero(data.running)]]
+    early, late = slice(int(EARLY_SHARE * len(failed))), slice(int(EARLY_SHARE * len(failed)), len(failed))
+    failed, late_failed = failed[early], failed[late]
+    if reason_untrainable(failed) or reason_untrainable(late_failed):
         return NESTED
-    encoder = models[LOGISTIC].encoder
-    design, late_design = (encoder.design(data.job_features.take(values)) for values in (early_rows, late_rows))
-    weights = fit_history_weights(encoder, design, failed)
+    design, late_design = design.take(early), design.take(late)
+    weights = fit_history_weights(models[LOGISTIC].encoder, design, failed)
     if weights is None:
         return LOGISTIC
-    probabilities = (expit(late_design.dot(values)) for values in (weights, fit(design, failed, prior).coefficients))
+    coefficients, _ = fit_coefficients(design, failed, prior or Prior.vague(design.width))
+    probabilities = (expit(late_design.dot(values)) for values in (weights, coefficients))
     history, regression = (
-        [SCORED[name](data.failed[late_rows], p).score for name in ("average_precision", "log_loss")]
-        for p in probabilities
+        [SCORED[name](late_failed, p).score for name in ("average_precision", "log_loss")] for p in probabilities
     )
     return LOGISTIC if regression[0] > history[0] and regression[1] < history[1] else NESTED
 
@@ -272,23 +274,20 @@ def fit_platt(eta: np.ndarray, failed: np.ndarray) -> tuple[float, float]:
     if reason_untrainable(failed):
         return 0.0, 1.0
     prior = Prior(np.array([0.0, 1.0]), np.diag([0, SLOPE_SD**-2]))
-    regression = fit(Design(eta[:, None], ()), failed, prior)
-    shift, slope = regression.coefficients.tolist()
-    return (shift, slope) if regression.converged and slope > 0 else (0.0, 1.0)
+    (shift, slope), converged = fit_coefficients(Design(eta[:, None], ()), failed, prior)
+    return (float(shift), float(slope)) if converged and slope > 0 else (0.0, 1.0)
 
 
-def add_hours(model: Model, data: TrainingData) -> Model:
-    """Return the model with stage 2 fitted, if the training data have hours.
+def add_hours(model: Model, data: TrainingData, design: Design) -> Model:
+    """Return the model with stage 2 fitted, if the training data have hours. design: of `data.rows`.
 
     Stage 2 uses jobs at risk: those whose probability of failure is at least the base rate, including running jobs.
     """
     if data.hours is None:
         return model
-    rows, hours = data.rows, data.hours
-    design = model.encoder.design(data.job_features.take(rows))
     probability = model.probability(design)
     mask = probability >= model.base_rate
-    rows, design, probability, hours = (rows[mask], design.take(mask), probability[mask], hours[mask])
+    rows, design, probability, hours = data.rows[mask], design.take(mask), probability[mask], data.hours[mask]
     running, failed = data.running[rows], data.failed[rows]
     return replace(model, hours=fit_hours(design, hours, failed, running, probability, hours[~failed & ~running]))
 
