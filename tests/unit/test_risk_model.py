@@ -35,7 +35,7 @@ from ttf.stats.regression.design import Design
 
 def make_jobs(n: int = 3_000, seed: int = 5):
     """Make (jobs, their information at submission, the last origin)."""
-    jobs = load_population(made_risk.with_users(n, seed).lazy(), ["gpu_milli", "recurrence_group"])
+    jobs = load_population(made_risk.with_users(n, seed).lazy(), ["gpu_milli", "recurrence_group", "outcome"])
     return jobs, compute_job_features(jobs.jobs, FEATURES, "UTC", jobs), split_at_origins(jobs)[-1]
 
 

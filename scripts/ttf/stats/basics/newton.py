@@ -8,8 +8,6 @@ MOST_STEPS = 200
 LONGEST_STEP = 2.0
 # In log-likelihood: a gain this small is a step of a hundred-thousandth of a standard error.
 LEAST_GAIN = 1e-10
-# Below this gain, the curvature at the point before gives the last step to the last digit.
-NEGLIGIBLE_GAIN = 1e-15
 
 
 def maximise(
@@ -44,10 +42,11 @@ def maximise(
     (array([3.]), True)
     """
     level, slope, curvature = likelihood(point)[:3]
-    solve = None
+    # Below this gain, the curvature at the point before gives the last step to the last digit.
+    negligible_gain, solve = least_gain**1.5, None
     for _ in range(MOST_STEPS):
         if callable(curvature):
-            if solve and slope @ (step := solve(slope)) < NEGLIGIBLE_GAIN:
+            if solve and slope @ (step := solve(slope)) < negligible_gain:
                 return point + step, True
             curvature = curvature()
         if not (np.isfinite(slope).all() and np.isfinite(curvature).all()):

@@ -88,8 +88,8 @@ def fit_coefficients(
         deviation, eta = point - prior.mean, design.dot(point)
         p, prior_gradient = expit(eta), prior.precision @ deviation
         # The log of 1 + exp(eta), from p: one function of each row instead of two.
-        softplus = np.maximum(eta, 0) - np.log(np.maximum(p, 1 - p))
-        level = float(y @ eta - softplus.sum()) - 0.5 * float(deviation @ prior_gradient)
+        softplus = np.maximum(eta, 0).sum() - np.log(np.maximum(p, 1 - p)).sum()
+        level = float(y @ eta - softplus) - 0.5 * float(deviation @ prior_gradient)
         return level, design.sums(y - p) - prior_gradient, lambda: -_information(design, p, prior)
 
     return maximise(likelihood, start, least_gain)

@@ -182,5 +182,5 @@ ANALYSIS = Analysis(
     sections=["risk"],
     in_size_unit=True,
     memory_mb=400,
-    mb_per_gb={"pai2020": 300, "philly": 1500, "sacct": 1900},
+    mb_per_gb={"pai2020": 100, "philly": 1500, "sacct": 1900},
 )

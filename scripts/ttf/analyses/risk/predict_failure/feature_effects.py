@@ -115,7 +115,7 @@ def replace_feature(features: JobFeatures, feature: Feature, source: JobFeatures
     if feature.kind in (CATEGORY, HASHED):
         return replace(features, codes=features.codes | {name: source.codes[name][rows]})
     if feature.kind == HISTORY:
-        return replace(features, rates=features.rates | {name: source.rates[name].take(rows, axis=0)})
+        return replace(features, rates=features.rates | {name: source.rates[name][rows]})
     numbers = features.numbers | {name: source.numbers[name][rows]}
     if feature.kind == CLOCK:
         return replace(features, numbers=numbers, weekend=features.weekend | {name: source.weekend[name][rows]})

@@ -17,7 +17,7 @@ from ttf.analyses.shared.risk.training_jobs import NEVER, Population, encode_val
 from ttf.engine.errors import StudyError
 from ttf.engine.size_unit import GPU, SizeUnit
 from ttf.records.clusters import level_names
-from ttf.stats.basics.order import distinct_values, number_rows, sort_order
+from ttf.stats.basics.order import distinct_values, example_rows, number_rows, sort_order
 
 NUMERIC, CATEGORY, HASHED, HISTORY, CLOCK = "numeric", "category", "hashed", "history", "clock"
 # Shrinkage: a rate counts as if this many more jobs had ended at the rate of the level above.
@@ -97,24 +97,28 @@ class JobFeatures:
         indices = np.flatnonzero(rows) if rows.dtype == bool else rows
         parts = self.numbers, self.codes, self.rates, self.ended_counts, self.weekend
         numbers, codes, rates, ended_counts, weekend = (
-            {name: values.take(indices, axis=0) for name, values in part.items()} for part in parts
+            {name: values.T.take(indices, axis=-1).T for name, values in part.items()} for part in parts
         )
         return JobFeatures(len(indices), numbers, self.labels, codes, rates, ended_counts, weekend)
 
     def digest_parts(self) -> Iterator[bytes]:
-        """Yield the values as bytes to be digested; labels that none of these jobs has make no difference."""
+        """Yield what a training reads as bytes; labels that none of these jobs has make no difference."""
         for name, codes in self.codes.items():
             present = [self.labels[name][code] if code >= 0 else None for code in distinct_values(codes)]
             yield json.dumps([name, self.n, present]).encode()
             yield number_rows(codes).astype(np.int32).tobytes()
-        for arrays in (self.numbers, self.rates, self.ended_counts, self.weekend):
+        for arrays in (self.numbers, self.rates, self.weekend):
             for name, values in arrays.items():
                 yield json.dumps([name, *values.shape, str(values.dtype)]).encode()
-                yield values.tobytes()
+                yield values.T.tobytes()
 
 
 def compute_job_features(
-    jobs: pl.DataFrame, features: Sequence[Feature], clock: str | None, past: Population | None = None
+    jobs: pl.DataFrame,
+    features: Sequence[Feature],
+    clock: str | None,
+    past: Population | None = None,
+    latest: int | None = None,
 ) -> JobFeatures:
     """Compute the features of jobs. Raise StudyError if the column of a numeric feature has no numbers.
 
@@ -124,7 +128,9 @@ def compute_job_features(
     clock : time zone of the hour of day; None if the trace has no calendar times
     past : jobs that make up the history, possibly `jobs` themselves; only those that ended before a job's submission
         count for it. None: no history
+    latest : number of jobs with features, the last; None: all
     """
+    history_jobs, jobs = jobs, jobs.tail(jobs.height if latest is None else latest)
     numbers, labels, codes, rates, ended_counts, weekend = {}, {}, {}, {}, {}, {}
     for feature in features:
         if feature.kind == NUMERIC:
@@ -134,7 +140,9 @@ def compute_job_features(
         elif feature.kind == CLOCK:
             numbers[feature.name], weekend[feature.name] = _local_hours(jobs["submit_s"], clock)
         else:
-            rates[feature.name], ended_counts[feature.name] = history_rates(jobs, feature.keys, past)
+            rates[feature.name], ended_counts[feature.name] = history_rates(
+                history_jobs, feature.keys, past, jobs.height
+            )
     return JobFeatures(jobs.height, numbers, labels, codes, rates, ended_counts, weekend)
 
 
@@ -162,7 +170,7 @@ class Data:
         columns = [column for feature in features for column in feature.columns]
         past = load_population(_number_history_keys(jobs, features), columns, unit)
         latest = past if max_jobs is None else past.latest(max_jobs)
-        return cls(latest, compute_job_features(latest.jobs, features, clock, past), features)
+        return cls(latest, compute_job_features(past.jobs, features, clock, past, len(latest)), features)
 
 
 def _number_history_keys(jobs: pl.LazyFrame, features: Sequence[Feature]) -> pl.LazyFrame:
@@ -194,11 +202,12 @@ def _encode_labels(jobs: pl.DataFrame, column: str) -> tuple[list[str], np.ndarr
     if column not in jobs.columns:
         return [], np.full(jobs.height, -1)
     value_codes = encode_values(jobs[column])
-    distinct_codes, first_rows, index = np.unique(value_codes, return_index=True, return_inverse=True)
-    texts = jobs[column][first_rows].cast(pl.String).to_list()
-    present = [index for index, value in enumerate(distinct_codes) if value]
+    index = number_rows(value_codes)
+    rows = example_rows(index)
+    texts = jobs[column][rows].cast(pl.String).to_list()
+    present = [index for index, value in enumerate(value_codes[rows]) if value]
     order = sorted(present, key=lambda index: texts[index])
-    label_codes = np.full(len(distinct_codes), -1)
+    label_codes = np.full(len(rows), -1, dtype=np.int32)
     label_codes[order] = np.arange(len(order))
     return [texts[index] for index in order], label_codes[index]
 
@@ -216,15 +225,16 @@ def _local_hours(submit_s: pl.Series, zone: str | None) -> tuple[np.ndarray, np.
 
 
 def history_rates(
-    jobs: pl.DataFrame, keys: Sequence[Sequence[str]], past: Population | None
+    jobs: pl.DataFrame, keys: Sequence[Sequence[str]], past: Population | None, latest: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Compute the nested failure rates of earlier jobs, for each job at its submission.
 
     Parameters
     ----------
-    jobs : n jobs with `submit_s` and the key columns
+    jobs : jobs with `submit_s` and the key columns
     keys : for each level the columns added to the key of the level above; the first level is all jobs
     past : jobs whose ends form the history; None: no history
+    latest : rates are computed for the last n of `jobs`; None: for all
 
     Returns
     -------
@@ -232,22 +242,23 @@ def history_rates(
         jobs at the rate of the level above
     ended_counts : (n, levels) number of these jobs
     """
-    n, levels = jobs.height, len(keys) + 1
-    rates, counts_by_level = np.full((n, levels), INITIAL_RATE), np.zeros((n, levels), dtype=np.int64)
+    n, levels = jobs.height if latest is None else latest, len(keys) + 1
+    # Level by level in memory, as they are computed.
+    rates, counts_by_level = np.full((levels, n), INITIAL_RATE), np.zeros((levels, n), dtype=np.int32)
     if past is None or not len(past) or not n:
-        return rates, counts_by_level
+        return rates.T, counts_by_level.T
     ended = np.flatnonzero(past.known_s < NEVER)
-    known_s, submit_s = past.known_s[ended], jobs["submit_s"].to_numpy()
+    known_s, submit_s = past.known_s[ended], jobs["submit_s"].to_numpy()[-n:]
     failed = past.failed[ended]
-    past_keys, job_keys = np.zeros(len(ended), dtype=np.int64), np.zeros(n, dtype=np.int64)
+    past_keys, job_keys = np.zeros(len(ended), dtype=np.int64), np.zeros(jobs.height, dtype=np.int64)
     parent_rates = np.full(n, INITIAL_RATE)
     for level in range(levels):
         for column in keys[level - 1] if level else ():
             past_keys, job_keys = _add_key_column(past_keys, job_keys, past.jobs, jobs, column, ended)
-        ended_counts, failure_counts = count_ended_before(past_keys, known_s, failed, job_keys, submit_s)
+        ended_counts, failure_counts = count_ended_before(past_keys, known_s, failed, job_keys[-n:], submit_s)
         parent_rates = (failure_counts + PRIOR_JOBS * parent_rates) / (ended_counts + PRIOR_JOBS)
-        rates[:, level], counts_by_level[:, level] = parent_rates, ended_counts
-    return rates, counts_by_level
+        rates[level], counts_by_level[level] = parent_rates, ended_counts
+    return rates.T, counts_by_level.T
 
 
 def _add_key_column(
@@ -289,16 +300,16 @@ def count_ended_before(
     # Key and time in one integer sort fast, and a search by sorted queries is fast too.
     low = min(int(end_times.min()), int(query_times.min()))
     span = max(int(end_times.max()), int(query_times.max())) - low + 1
-    query_positions = query_keys * span + (query_times - low)
-    order = sort_order(query_positions)
-    query_positions, sorted_keys = query_positions[order], query_keys[order]
+    query_positions, sorted_keys = query_keys * span + (query_times - low), query_keys
+    order: slice | np.ndarray = slice(None)
+    if (query_positions[1:] < query_positions[:-1]).any():
+        order = sort_order(query_positions)
+        query_positions, sorted_keys = query_positions[order], query_keys[order]
     # The last digit of an event tells failures.
     events = pl.Series(2 * (keys * span + (end_times - low)) + failed).sort().to_numpy()
-    event_positions, failures_upto = events >> 1, np.concatenate([[0], np.cumsum(events & 1)])
-    key_starts = np.arange(int(sorted_keys[-1]) + 1) * span
-    first, end = (
-        np.searchsorted(event_positions, key_starts)[sorted_keys],
-        np.searchsorted(event_positions, query_positions),
-    )
-    counts[:, order] = end - first, failures_upto[end] - failures_upto[first]
+    ended_upto = np.arange(len(events) + 1), np.concatenate([[0], np.cumsum(events & 1)])
+    key_starts = np.searchsorted(events, np.arange(int(sorted_keys[-1]) + 1) * (2 * span))
+    end = np.searchsorted(events, 2 * query_positions)
+    for row, upto in zip(counts, ended_upto, strict=True):
+        row[order] = upto[end] - upto[key_starts][sorted_keys]
     return counts

@@ -173,7 +173,7 @@ def train_model(
 
     prior, encoder: for a warm start; kind: the kind of model; default: choose it by `choose_kind`.
     """
-    trained = train_candidates(data, features, prior, encoder)
+    trained = train_candidates(data, features, prior, encoder, kind)
     if isinstance(trained, str):
         return trained
     models, design = trained
@@ -182,9 +182,15 @@ def train_model(
 
 
 def train_candidates(
-    data: TrainingData, features: Sequence[Feature], prior: Prior | None = None, encoder: Encoder | None = None
+    data: TrainingData,
+    features: Sequence[Feature],
+    prior: Prior | None = None,
+    encoder: Encoder | None = None,
+    kind: str | None = None,
 ) -> tuple[dict[str, Model], Design] | str:
     """Train the candidates by kind, recalibrated and without stage 2; return a reason if none can be trained.
+
+    prior, encoder: for a warm start; kind: the only kind of interest, if any.
 
     Returns
     -------
@@ -213,7 +219,7 @@ def train_candidates(
         until_s=data.until_s,
     )
     candidates = [model]
-    if (weights := fit_history_weights(encoder, design, failed)) is not None:
+    if kind != LOGISTIC and (weights := fit_history_weights(encoder, design, failed)) is not None:
         candidates.insert(0, replace(model, kind=NESTED, weights=weights))
     failed = data.failed[data.is_calibration]
     return {model.kind: recalibrate(model, calibration_design, failed) for model in candidates}, all_rows
@@ -241,12 +247,12 @@ def choose_kind(data: TrainingData, models: Mapping[str, Model], design: Design,
     """
     if NESTED not in models:
         return LOGISTIC
-    failed = data.failed[data.rows[: len(data.rows) - np.count_nonzero(data.running)]]
-    early, late = slice(int(EARLY_SHARE * len(failed))), slice(int(EARLY_SHARE * len(failed)), len(failed))
-    failed, late_failed = failed[early], failed[late]
+    rows = data.rows[~data.running[data.rows]]
+    n_early = int(EARLY_SHARE * len(rows))
+    failed, late_failed = np.split(data.failed[rows], [n_early])
     if reason_untrainable(failed) or reason_untrainable(late_failed):
         return NESTED
-    design, late_design = design.take(early), design.take(late)
+    design, late_design = design.take(slice(n_early)), design.take(slice(n_early, len(rows)))
     weights = fit_history_weights(models[LOGISTIC].encoder, design, failed)
     if weights is None:
         return LOGISTIC
@@ -286,10 +292,12 @@ def add_hours(model: Model, data: TrainingData, design: Design) -> Model:
     if data.hours is None:
         return model
     probability = model.probability(design)
-    mask = probability >= model.base_rate
-    rows, design, probability, hours = data.rows[mask], design.take(mask), probability[mask], data.hours[mask]
-    running, failed = data.running[rows], data.failed[rows]
-    return replace(model, hours=fit_hours(design, hours, failed, running, probability, hours[~failed & ~running]))
+    failed, running = data.failed[data.rows], data.running[data.rows]
+    is_at_risk = probability >= model.base_rate
+    mask = is_at_risk & (failed | running)
+    other_hours = data.hours[is_at_risk & ~mask]
+    at_risk = data.hours[mask], failed[mask], running[mask], probability[mask]
+    return replace(model, hours=fit_hours(design.take(mask), *at_risk, other_hours))
 
 
 def log_odds(rate: np.ndarray) -> np.ndarray:
