@@ -94,6 +94,6 @@ ANALYSIS = Analysis(
     # With one window there is nothing to compare.
     charts=lambda trace: {"model_lineage": "model_lineage"} if trace.windows.get("by") or len(trace.parts) > 1 else {},
     sections=["models"],
-    memory_mb=600,
-    mb_per_gb={"pai2020": 250},
+    memory_mb=530,
+    mb_per_gb={"pai2020": 60, "philly": 250, "sacct": 250},
 )
