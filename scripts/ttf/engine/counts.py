@@ -27,8 +27,8 @@ def distinct_texts(rows: Rows, column: str) -> list[str]:
 
 
 def text_codes(column: str, names: Sequence[str]) -> pl.Expr:
-    """Return the index of each text among the names (Int64); -1 for a text that is not among them."""
-    return pl.col(column).cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64).fill_null(-1)
+    """Return the index of each value, as text, among the names (Int64); -1 if it is not among them."""
+    return pl.col(column).cast(pl.String).cast(pl.Enum(names), strict=False).to_physical().cast(pl.Int64).fill_null(-1)
 
 
 def most_frequent(rows: Rows, column: str, most: int) -> list[str]:

@@ -18,9 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import polars as pl
 
-from ttf.records.clusters import first_block
 from ttf.stats.basics.order import count_smaller, distinct_rows, distinct_values, example_rows, number_rows, run_starts
 from ttf.stats.clustered import UNCLUSTERED, Clusters, name_levels, no_interval_reason
 
@@ -282,42 +280,26 @@ def limits_log_log(estimate: np.ndarray, half_width: np.ndarray) -> tuple[np.nda
 
 
 def group_by_cluster(
-    durations: pl.LazyFrame,
-    stratum: pl.Expr | None,
-    labels: pl.Series,
-    level: tuple[str, str, str | None],
-    events: Sequence[str],
+    kind: str,
+    block_by: str | None,
+    stratum: np.ndarray,
+    cluster: np.ndarray,
+    seconds: np.ndarray,
+    code: np.ndarray,
+    block: np.ndarray,
 ) -> dict[int, ClusterDurations]:
-    """Group the durations of several strata by cluster: index of the label -> `ClusterDurations`.
-
-    durations: with duration_s not blank, event and the columns of `ttf.records.clusters`. stratum: column of the
-    strata, None for one stratum of all. labels: wanted values of it. level: column of the clusters, their kind, and
-    that of the blocks.
-    """
-    codes = ((pl.col("event") == event).fill_null(False) * pl.lit(n, pl.Int8) for n, event in enumerate(events, 1))
-    code = pl.sum_horizontal(pl.lit(0, pl.Int8), *codes).cast(pl.Int8)
-    columns = {"cluster": pl.col(level[0]), "duration_s": pl.col("duration_s"), "code": code}
-    columns["block"] = first_block(level[2])
-    if stratum is None:
-        rows = durations.select(stratum_index=pl.lit(0, pl.Int8), **columns)
-    else:
-        # A join streams. The order of its rows does not matter.
-        numbers = pl.LazyFrame({"stratum": labels}).with_row_index("stratum_index")
-        rows = durations.select(stratum=stratum, **columns).join(numbers, on="stratum")
-    frame = rows.select("stratum_index", *columns).collect(engine="streaming")
-    distinct, duration_counts = distinct_rows(*(column.to_numpy() for column in frame))
-    del frame
+    """Group the durations of several strata, numbered from 0, by cluster: number -> `ClusterDurations`."""
+    distinct, durations = distinct_rows(stratum, cluster, seconds, code, block)
     # The smallest types that fit, for ten million durations.
-    types = (np.int32, np.uint32, np.int64, np.int8, np.int32)
-    stratum_index, cluster, seconds, ends, blocks = (
-        column.astype(dtype) for column, dtype in zip(distinct, types, strict=True)
+    types = (np.int32, np.uint32, np.int64, np.int8, np.int32, np.int32)
+    stratum, cluster, seconds, code, block, durations = (
+        column.astype(dtype) for column, dtype in zip((*distinct, durations), types, strict=True)
     )
-    duration_counts = duration_counts.astype(np.int32)
     del distinct
-    parts = (slice(*bounds) for bounds in pairwise([*run_starts(stratum_index), stratum_index.size]))
+    parts = (slice(*bounds) for bounds in pairwise([*run_starts(stratum), stratum.size]))
     return {
-        int(stratum_index[part.start]): ClusterDurations(
-            *level[1:], cluster[part], seconds[part], ends[part], duration_counts[part], blocks[part]
+        int(stratum[part.start]): ClusterDurations(
+            kind, block_by, cluster[part], seconds[part], code[part], durations[part], block[part]
         )
         for part in parts
     }

@@ -7,12 +7,14 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from ttf.engine.counts import Rows, sum_by_keys
-from ttf.records.clusters import level_names
+from ttf.engine.counts import Rows, sum_by_keys, text_codes
+from ttf.records.clusters import first_block, level_names
 from ttf.records.jobs import Frame
+from ttf.stats.basics.order import distinct_rows, run_starts
 from ttf.stats.durations.clustered_durations import ClusterDurations, group_by_cluster
 
 NO_DURATION = "no known duration"
+NEGATIVE = "a duration is negative"
 ALL = "all"
 NOBODY = np.zeros(0, dtype=np.int64)
 
@@ -56,6 +58,15 @@ class Times:
         seconds, ended, events = (np.concatenate(([0], column)) for column in (self.seconds, self.ended, self.events))
         return replace(self, seconds=seconds, ended=ended, events=events)
 
+    def without(self, part: "Times") -> "Times":
+        """Return the durations that are not in `part`, some of them."""
+        index = np.searchsorted(self.seconds, part.seconds)
+        ended, events = self.ended.copy(), self.events.copy()
+        ended[index] -= part.ended
+        events[index] -= part.events
+        remains = ended > 0
+        return replace(self, seconds=self.seconds[remains], ended=ended[remains], events=events[remains])
+
     def at_risk(self, seconds: np.ndarray) -> np.ndarray:
         """Return the number of durations at risk just before each age, in any order of ages.
 
@@ -66,26 +77,26 @@ class Times:
         return self.durations - n_ended - n_not_entered
 
 
-def sum_by_stratum(durations: Rows, stratum_by: str, /, *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
-    """Return sums of whole numbers over the durations of each stratum, or of its combinations with `group_columns`.
+def sum_by_stratum(durations: Rows, stratum_by: str, /, **sums: pl.Expr) -> pl.DataFrame:
+    """Return sums of whole numbers over the durations of each stratum, sorted by stratum (raw: numbers as numbers).
 
     `all` is one stratum `all`, present even without durations; otherwise `stratum_by` names a column, and durations
-    with null there belong to no stratum. A lazy frame stays lazy; only the sums are held. Rows are sorted by stratum
-    (raw: numbers as numbers, text by text) and the group columns, null last. Raises ValueError for a missing column or
-    a negative duration_s.
+    with null there belong to no stratum. A lazy frame stays lazy; only the sums are held. Raises ValueError for a
+    missing column or a negative duration_s.
     """
-    rows, keys = durations.lazy(), group_columns
+    rows, keys = durations.lazy(), list[str]()
     if stratum_by != ALL:
-        if stratum_by not in rows.collect_schema():
-            raise ValueError(f"there is no column {stratum_by!r} to form strata by")
-        rows, keys = rows.drop_nulls(stratum_by).with_columns(stratum=stratum_by), ("stratum", *group_columns)
+        _check_column(rows, stratum_by)
+        rows, keys = rows.drop_nulls(stratum_by).with_columns(stratum=stratum_by), ["stratum"]
     totals = sum_by_keys(rows, keys, **sums, shortest_s=pl.col("duration_s").min())
     if (totals["shortest_s"] < 0).any():
-        raise ValueError("a duration is negative")
-    if stratum_by == ALL:
-        totals = totals if totals.height else totals.clear(1).with_columns(pl.col(*sums).fill_null(0))
-        totals = totals.with_columns(stratum=pl.lit(ALL))
-    return totals.select("stratum", *group_columns, *sums)
+        raise ValueError(NEGATIVE)
+    return totals.select("stratum" if keys else pl.lit(ALL).alias("stratum"), *sums)
+
+
+def _check_column(rows: pl.LazyFrame, stratum_by: str) -> None:
+    if stratum_by not in rows.collect_schema():
+        raise ValueError(f"there is no column {stratum_by!r} to form strata by")
 
 
 def sum_equal_durations(durations: Rows, strata: Sequence[str], *group_columns: str, **sums: pl.Expr) -> pl.DataFrame:
@@ -119,9 +130,8 @@ class CountedDurations:
 
     def __init__(self, durations: Rows, events: Sequence[str]) -> None:
         self.durations, self.events = durations.lazy(), list(events)
-        self._counts: dict[str, dict[str, list[np.ndarray]]] = {}
-        # Number of unknown duration that ended by each event.
-        self._without_time: dict[str, dict[str, list[int]]] = {}
+        self._strata: dict[str, tuple[list[str], np.ndarray]] = {}
+        self._times: dict[str, dict[str, list[Times]]] = {}
         self._by_cluster: dict[str, dict[str, ClusterDurations]] = {}
 
     def times(self, stratum_by: str, delayed_entry: bool = False) -> Iterator[tuple[str, list[Times]]]:
@@ -129,33 +139,22 @@ class CountedDurations:
 
         A stratum with only unknown durations has empty times. Labels are the raw values as text.
         """
-        if stratum_by not in self._counts:
-            totals = self._count_by_length(self.durations, stratum_by)
-            self._counts[stratum_by] = dict(_strata_columns(totals))
-            without_time = totals.filter(pl.col("duration_s").is_null()).drop("duration_s", "ended")
-            without_time = without_time.with_columns(pl.col("stratum").cast(pl.String))
-            self._without_time[stratum_by] = {label: n_events for label, *n_events in without_time.iter_rows()}
-        excluded: dict[str, list[np.ndarray]] = {}
-        late_entries: dict[str, list[np.ndarray]] = {}
+        if stratum_by not in self._times:
+            self._times[stratum_by] = dict(self._count_by_length(stratum_by))
+        excluded, entries = {}, {}
         if delayed_entry and self._has_entries:
             never_watched = self.durations.filter(~_UNDER_WATCH.fill_null(False))
-            excluded = dict(_strata_columns(self._count_by_length(never_watched, stratum_by)))
+            excluded = dict(CountedDurations(never_watched, self.events).times(stratum_by))
             late_durations = self.durations.filter(_UNDER_WATCH & (pl.col("entry_s") > 0))
-            entry_counts = sum_by_stratum(late_durations, stratum_by, "entry_s", durations=pl.len())
-            late_entries = dict(_strata_columns(entry_counts))
-        for label, columns in self._counts[stratum_by].items():
-            seconds, *counts = (column.astype(np.int64) for column in columns)
+            late_durations = late_durations.with_columns(duration_s="entry_s")
+            entries = dict(CountedDurations(late_durations, self.events).times(stratum_by))
+        for label, event_times in self._times[stratum_by].items():
             if label in excluded:
-                indices = np.searchsorted(seconds, excluded[label][0])
-                for count, n_never in zip(counts, excluded[label][1:], strict=True):
-                    count[indices] -= n_never
-                remains = counts[0] > 0
-                seconds, *counts = (column[remains] for column in (seconds, *counts))
-            ended, *event_counts = counts
-            entries = np.repeat(*late_entries[label]) if label in late_entries else NOBODY
-            unknown = self._without_time[stratum_by].get(label, [0] * len(event_counts))
-            events = zip(event_counts, unknown, strict=True)
-            yield label, [Times(seconds, ended, n_events, entries, n_unknown) for n_events, n_unknown in events]
+                event_times = [times.without(never) for times, never in zip(event_times, excluded[label], strict=True)]
+            if label in entries:
+                late = np.repeat(entries[label][0].seconds, entries[label][0].ended)
+                event_times = [replace(times, late=late) for times in event_times]
+            yield label, event_times
 
     def by_cluster(self, stratum_by: str) -> dict[str, ClusterDurations]:
         """Return label -> durations of known length by cluster of each stratum; {} if the trace has no clusters.
@@ -166,22 +165,22 @@ class CountedDurations:
             cluster_by, group_by, block_by = self._level_names
             if cluster_by is None or group_by is None:
                 return {}
-            timed = self.durations.filter(pl.col("duration_s").is_not_null())
-            stratum, labels = None, pl.Series([ALL])
-            if stratum_by != ALL:
-                stratum = pl.col(stratum_by)
-                labels = timed.select(stratum).drop_nulls().unique().collect(engine="streaming").to_series().sort()
-            strata = group_by_cluster(timed, stratum, labels, ("cluster", cluster_by, block_by), self.events)
+            labels, stratum = self._index_strata(stratum_by)
+            seconds, code, cluster, block = self._columns
+            columns = stratum, cluster, seconds, code, block
+            is_timed = (seconds >= 0) & (stratum >= 0)
+            strata = group_by_cluster(cluster_by, block_by, *(column[is_timed] for column in columns))
             if single := [index for index, members in strata.items() if members.first.size == 1]:
-                split = timed if stratum is None else timed.filter(stratum.is_in(labels.gather(single).implode()))
-                groups = group_by_cluster(split, stratum, labels, ("group", group_by, block_by), self.events)
+                is_single = is_timed & np.isin(stratum, single)
+                group = self.durations.select("group").collect(engine="streaming").to_series().to_numpy()
+                columns = stratum, group, seconds, code, block
+                groups = group_by_cluster(group_by, block_by, *(column[is_single] for column in columns))
                 strata |= {index: replace(groups[index], divided=int(strata[index].cluster[0])) for index in single}
-            names = labels.cast(pl.String).to_list()
             rows = sum(members.cluster.size for members in strata.values())
             cached = (members for cached_strata in self._by_cluster.values() for members in cached_strata.values())
             if rows + sum(members.cluster.size for members in cached) > MAX_CACHED_ROWS:
                 self._by_cluster.clear()
-            self._by_cluster[stratum_by] = {names[index]: members for index, members in strata.items()}
+            self._by_cluster[stratum_by] = {labels[index]: members for index, members in strata.items()}
         return self._by_cluster[stratum_by]
 
     @cached_property
@@ -193,21 +192,51 @@ class CountedDurations:
     def _level_names(self) -> tuple[str | None, ...]:
         return level_names(self.durations)
 
-    def _count_by_length(self, durations: pl.LazyFrame, stratum_by: str) -> pl.DataFrame:
-        """Return, by stratum and duration_s, how many `ended`, and how many by each event (column: its index)."""
-        event_counts = {str(index): (pl.col("event") == event).sum() for index, event in enumerate(self.events)}
-        return sum_by_stratum(durations, stratum_by, "duration_s", ended=pl.len(), **event_counts)
+    @cached_property
+    def _columns(self) -> tuple[np.ndarray, ...]:
+        """Return seconds (-1 if unknown), code, cluster and block of each duration: see `ClusterDurations`."""
+        cluster_by, _, block_by = self._level_names
+        rows = self.durations.select(
+            "duration_s",
+            code=text_codes("event", self.events) + 1,
+            cluster=pl.lit(0) if cluster_by is None else "cluster",
+            block=first_block(block_by),
+        ).collect(engine="streaming")
+        if (rows["duration_s"] < 0).any():
+            raise ValueError(NEGATIVE)
+        # The smallest types that fit, for ten million durations.
+        return tuple(
+            column.shrink_dtype().to_numpy() for column in rows.with_columns(pl.col("duration_s").fill_null(-1))
+        )
 
+    def _index_strata(self, stratum_by: str) -> tuple[list[str], np.ndarray]:
+        """Return the labels of the strata, and the index of each duration's label, -1 for none."""
+        if stratum_by not in self._strata:
+            labels, index = [ALL], np.zeros(self._columns[0].size, np.int8)
+            if stratum_by != ALL:
+                _check_column(self.durations, stratum_by)
+                values = self.durations.select(pl.col(stratum_by).unique()).collect(engine="streaming").to_series()
+                labels = values.drop_nulls().sort().cast(pl.String).to_list()
+                codes = self.durations.select(text_codes(stratum_by, labels)).collect(engine="streaming").to_series()
+                index = codes.shrink_dtype().to_numpy()
+            self._strata[stratum_by] = labels, index
+        return self._strata[stratum_by]
 
-def _strata_columns(totals: pl.DataFrame) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """Yield (label, columns) of each stratum of `sum_by_stratum` with one group column; no rows where it is null."""
-    group_column = totals.columns[1]
-    strata = totals.group_by("stratum", maintain_order=True).agg(rows=pl.col(group_column).count())
-    columns = [column.to_numpy() for column in totals.drop_nulls(group_column).drop("stratum")]
-    start = 0
-    for label, rows in strata.with_columns(pl.col("stratum").cast(pl.String)).iter_rows():
-        yield label, [column[start : start + rows] for column in columns]
-        start += rows
+    def _count_by_length(self, stratum_by: str) -> Iterator[tuple[str, list[Times]]]:
+        """Yield the label and the times of each stratum, without delayed entry: see `times`."""
+        labels, stratum = self._index_strata(stratum_by)
+        (stratum, seconds, code), counts = distinct_rows(stratum, *self._columns[:2])
+        starts = run_starts(stratum, seconds)
+        codes = range(1, len(self.events) + 1)
+        ended, *events = (
+            np.add.reduceat(numbers, starts) for numbers in (counts, *(counts * (code == end) for end in codes))
+        )
+        stratum, seconds = stratum[starts], seconds[starts]
+        for index, label in enumerate(labels):
+            first, stop = np.searchsorted(stratum, (index, index + 1))
+            start = first + np.count_nonzero(seconds[first:stop] < 0)
+            lengths = seconds[start:stop], ended[start:stop]
+            yield label, [Times(*lengths, n[start:stop], without_time=int(n[first:start].sum())) for n in events]
 
 
 Durations = Rows | CountedDurations
