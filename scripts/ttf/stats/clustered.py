@@ -436,7 +436,9 @@ def sum_by_cluster(
     if divided and single.height:
         split_rows = lazy.join(single.lazy(), on=keys, how="semi", nulls_equal=True) if keys else lazy
         unsplit = totals.join(single, on=keys, how="anti", nulls_equal=True) if keys else totals.clear()
-        totals = pl.concat([unsplit, _sum_by_level(split_rows, keys, "group", (group_by, block_by), sums)])
+        # These are mostly few rows, so further passes to pack the keys would cost more than they save.
+        split = _sum_by_level(split_rows, keys, "group", (group_by, block_by), sums, is_packed=False)
+        totals = pl.concat([unsplit, split])
     levels = (pl.col(name).cast(pl.Int64) for name in LEVELS[2:])
     order = totals.select(number.fill_null(number.max() + 1).fill_null(0) for number in levels).get_columns()
     if keys:
@@ -455,11 +457,16 @@ def _sum_by_level(
     level: str,
     level_words: tuple[str | None, str | None],
     sums: dict[str, pl.Expr],
+    is_packed: bool = True,
 ) -> pl.DataFrame:
     """Return sums by keys, cluster (the column `level`) and block, with LEVELS. level_words: cluster_by, block_by."""
     has_blocks = "block" in rows.collect_schema() and level_words[1] is not None
     block = pl.col("block") if has_blocks else pl.lit(None, CLUSTER_COLUMNS["block"])
-    totals = sum_by_keys(rows.with_columns(cluster=pl.col(level), block=block), [*keys, "cluster", "block"], **sums)
+    rows, all_keys = rows.with_columns(cluster=pl.col(level), block=block), [*keys, "cluster", "block"]
+    if is_packed:
+        totals = sum_by_keys(rows, all_keys, **sums)
+    else:
+        totals = rows.group_by(all_keys).agg(**sums).collect(engine="streaming")
     name_columns = (pl.lit(name, pl.String).alias(column) for column, name in zip(LEVELS[:2], level_words, strict=True))
     return totals.select(*keys, *name_columns, *LEVELS[2:], *sums)
 

@@ -160,11 +160,10 @@ def _clustered_intervals(
 
     sums_by_part: `sum_equal_durations` of the parts in blocks; None if the trace has no clusters.
     """
-    labels = pl.lit(ALL) if stratum_by == ALL else pl.col(stratum_by).cast(pl.String)
-    rows = durations.lazy().with_columns(stratum=labels)
-    summed = None if sums_by_part is None else sums_by_part.lazy().with_columns(stratum=labels)
+    keys, label = ([], pl.lit(ALL)) if stratum_by == ALL else ([stratum_by], pl.col(stratum_by).cast(pl.String))
     # A filter before the sums would make `sum_by_cluster` read the durations once more.
-    sums = sum_by_cluster(rows, ["stratum"], True, summed, **sum_expressions).drop_nulls("stratum")
+    sums = sum_by_cluster(durations, keys, True, sums_by_part, **sum_expressions)
+    sums = sums.with_columns(stratum=label).drop_nulls("stratum")
     # Parts of durations count by their time.
     members = "exposure_s" if "is_last" in durations.lazy().collect_schema() else "n"
     strata, counted, clusters = build_clusters(sums, ["stratum"], members)
