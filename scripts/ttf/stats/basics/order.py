@@ -144,7 +144,10 @@ def _compact(values: np.ndarray) -> tuple[np.ndarray, int]:
         index = np.empty(values.size, np.int64)
         index[order] = np.cumsum(is_new) - 1
         return index, int(np.count_nonzero(is_new))
-    is_present = np.zeros(width, bool)
-    is_present[values - low] = True
-    index = np.cumsum(is_present, dtype=np.int64)
-    return index[values - low] - 1, max(int(index[-1]), 1)
+    is_present, offset = np.zeros(width, bool), values - low
+    is_present[offset] = True
+    distinct = np.flatnonzero(is_present)
+    # Only the pages of values that occur are touched.
+    index = np.empty(width, np.int32)
+    index[distinct] = np.arange(distinct.size)
+    return index[offset].astype(np.int64), max(distinct.size, 1)

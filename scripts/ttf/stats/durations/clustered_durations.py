@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ttf.stats.basics.order import count_smaller, distinct_rows, distinct_values, example_rows, number_rows, run_starts
+from ttf.stats.basics.order import distinct_rows, distinct_values, example_rows, number_rows, run_starts
 from ttf.stats.clustered import UNCLUSTERED, Clusters, name_levels, no_interval_reason
 
 # A sum of squares below this share of its terms is a rounding error.
@@ -32,16 +32,18 @@ GRID = 8
 class ClusterDurations:
     """Durations of one stratum by cluster, age and end: arrays of one length, sorted by these.
 
-    kind: of the clusters (user, ...). block_by: kind of blocks, None for none. cluster: numbers of the clusters.
-    seconds: durations. code: 0 if none of the given events ended the duration, 1 for the first of the events, ...
-    durations: number of durations of a row. block: week in which it began, 0 without weeks. divided: if the stratum is
-    a single cluster, the number of that cluster; then `cluster` numbers its groups.
+    kind: of the clusters (user, ...). block_by: kind of blocks, None for none. ages: the distinct durations in seconds,
+    ascending. cluster: numbers of the clusters. age: index of a row's duration among the ages. code: 0 if none of the
+    given events ended the duration, 1 for the first of the events, ... durations: number of durations of a row. block:
+    week in which it began, 0 without weeks. divided: if the stratum is a single cluster, the number of that cluster;
+    then `cluster` numbers its groups.
     """
 
     kind: str
     block_by: str | None
+    ages: np.ndarray
     cluster: np.ndarray
-    seconds: np.ndarray
+    age: np.ndarray
     code: np.ndarray
     durations: np.ndarray
     block: np.ndarray
@@ -128,7 +130,7 @@ class Influences:
 
     def __init__(self, durations: ClusterDurations, seconds: np.ndarray, pull: np.ndarray | None = None) -> None:
         self.durations, self.size = durations, seconds.size
-        self.age_index = count_smaller(seconds, durations.seconds).astype(np.int32, copy=False)
+        self.age_index = np.searchsorted(seconds, durations.ages).astype(np.int32)[durations.age]
         self.rows = np.diff(np.append(durations.first, durations.cluster.size))
         self.pull = durations.pull if pull is None else pull
         weights = durations.members * self.pull
@@ -282,24 +284,28 @@ def limits_log_log(estimate: np.ndarray, half_width: np.ndarray) -> tuple[np.nda
 def group_by_cluster(
     kind: str,
     block_by: str | None,
+    ages: np.ndarray,
     stratum: np.ndarray,
     cluster: np.ndarray,
-    seconds: np.ndarray,
+    age: np.ndarray,
     code: np.ndarray,
     block: np.ndarray,
 ) -> dict[int, ClusterDurations]:
-    """Group the durations of several strata, numbered from 0, by cluster: number -> `ClusterDurations`."""
-    distinct, durations = distinct_rows(stratum, cluster, seconds, code, block)
+    """Group the durations of several strata, numbered from 0, by cluster: number -> `ClusterDurations`.
+
+    ages: distinct durations in seconds, of all strata. age: index of each duration among these.
+    """
+    distinct, durations = distinct_rows(stratum, cluster, age, code, block)
     # The smallest types that fit, for ten million durations.
-    types = (np.int32, np.uint32, np.int64, np.int8, np.int32, np.int32)
-    stratum, cluster, seconds, code, block, durations = (
+    types = (np.int32, np.uint32, np.int32, np.int8, np.int32, np.int32)
+    stratum, cluster, age, code, block, durations = (
         column.astype(dtype) for column, dtype in zip((*distinct, durations), types, strict=True)
     )
     del distinct
-    parts = (slice(*bounds) for bounds in pairwise([*run_starts(stratum), stratum.size]))
-    return {
-        int(stratum[part.start]): ClusterDurations(
-            kind, block_by, cluster[part], seconds[part], code[part], durations[part], block[part]
-        )
-        for part in parts
-    }
+    strata = {}
+    for part in (slice(*bounds) for bounds in pairwise([*run_starts(stratum), stratum.size])):
+        index = number_rows(age[part])
+        own_ages = ages[age[part][example_rows(index)]]
+        columns = cluster[part], index.astype(np.int32), code[part], durations[part], block[part]
+        strata[int(stratum[part.start])] = ClusterDurations(kind, block_by, own_ages, *columns)
+    return strata

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import gammaincc
 
-from ttf.stats.basics.order import count_smaller
 from ttf.stats.basics.p_value import raise_to_smallest
 from ttf.stats.clustered import FEWEST, UNCLUSTERED, Clusters, name_levels, too_few_reason
 from ttf.stats.durations.clustered_durations import ClusterDurations, make_cells
@@ -136,7 +135,7 @@ def _scores(
     scores: list[list[np.ndarray]] = [[] for _ in columns]
     for stratum, durations in enumerate(strata):
         # Number of event ages before the end of a duration; shifted by their number if an event ended it.
-        age_index = count_smaller(ages, durations.seconds + 1)
+        age_index = np.searchsorted(ages, durations.ages, side="right")[durations.age]
         age_index[durations.code == code] += cumulative_hazard.size
         for column, index in enumerate(columns):
             is_own = stratum == index

@@ -10,7 +10,7 @@ import polars as pl
 from ttf.engine.counts import Rows, sum_by_keys, text_codes
 from ttf.records.clusters import first_block, level_names
 from ttf.records.jobs import Frame
-from ttf.stats.basics.order import distinct_rows, run_starts
+from ttf.stats.basics.order import distinct_rows, example_rows, number_rows, run_starts
 from ttf.stats.durations.clustered_durations import ClusterDurations, group_by_cluster
 
 NO_DURATION = "no known duration"
@@ -166,15 +166,15 @@ class CountedDurations:
             if cluster_by is None or group_by is None:
                 return {}
             labels, stratum = self._index_strata(stratum_by)
-            seconds, code, cluster, block = self._columns
-            columns = stratum, cluster, seconds, code, block
-            is_timed = (seconds >= 0) & (stratum >= 0)
-            strata = group_by_cluster(cluster_by, block_by, *(column[is_timed] for column in columns))
+            ages, (age, code, cluster, block) = self._columns
+            columns = stratum, cluster, age, code, block
+            is_timed = (ages[age] >= 0) & (stratum >= 0)
+            strata = group_by_cluster(cluster_by, block_by, ages, *(column[is_timed] for column in columns))
             if single := [index for index, members in strata.items() if members.first.size == 1]:
                 is_single = is_timed & np.isin(stratum, single)
                 group = self.durations.select("group").collect(engine="streaming").to_series().to_numpy()
-                columns = stratum, group, seconds, code, block
-                groups = group_by_cluster(group_by, block_by, *(column[is_single] for column in columns))
+                columns = stratum, group, age, code, block
+                groups = group_by_cluster(group_by, block_by, ages, *(column[is_single] for column in columns))
                 strata |= {index: replace(groups[index], divided=int(strata[index].cluster[0])) for index in single}
             rows = sum(members.cluster.size for members in strata.values())
             cached = (members for cached_strata in self._by_cluster.values() for members in cached_strata.values())
@@ -193,8 +193,8 @@ class CountedDurations:
         return level_names(self.durations)
 
     @cached_property
-    def _columns(self) -> tuple[np.ndarray, ...]:
-        """Return seconds (-1 if unknown), code, cluster and block of each duration: see `ClusterDurations`."""
+    def _columns(self) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Return the distinct seconds, -1 for unknown, and age, code, cluster and block: see `ClusterDurations`."""
         cluster_by, _, block_by = self._level_names
         rows = self.durations.select(
             "duration_s",
@@ -204,15 +204,16 @@ class CountedDurations:
         ).collect(engine="streaming")
         if (rows["duration_s"] < 0).any():
             raise ValueError(NEGATIVE)
+        seconds = rows["duration_s"].fill_null(-1).to_numpy()
+        age = number_rows(seconds)
+        columns = pl.Series(age), *rows.drop("duration_s")
         # The smallest types that fit, for ten million durations.
-        return tuple(
-            column.shrink_dtype().to_numpy() for column in rows.with_columns(pl.col("duration_s").fill_null(-1))
-        )
+        return seconds[example_rows(age)], [column.shrink_dtype().to_numpy() for column in columns]
 
     def _index_strata(self, stratum_by: str) -> tuple[list[str], np.ndarray]:
         """Return the labels of the strata, and the index of each duration's label, -1 for none."""
         if stratum_by not in self._strata:
-            labels, index = [ALL], np.zeros(self._columns[0].size, np.int8)
+            labels, index = [ALL], np.zeros(self._columns[1][0].size, np.int8)
             if stratum_by != ALL:
                 _check_column(self.durations, stratum_by)
                 values = self.durations.select(pl.col(stratum_by).unique()).collect(engine="streaming").to_series()
@@ -225,13 +226,14 @@ class CountedDurations:
     def _count_by_length(self, stratum_by: str) -> Iterator[tuple[str, list[Times]]]:
         """Yield the label and the times of each stratum, without delayed entry: see `times`."""
         labels, stratum = self._index_strata(stratum_by)
-        (stratum, seconds, code), counts = distinct_rows(stratum, *self._columns[:2])
-        starts = run_starts(stratum, seconds)
+        ages, (age, code, *_) = self._columns
+        (stratum, age, code), counts = distinct_rows(stratum, age, code)
+        starts = run_starts(stratum, age)
         codes = range(1, len(self.events) + 1)
         ended, *events = (
             np.add.reduceat(numbers, starts) for numbers in (counts, *(counts * (code == end) for end in codes))
         )
-        stratum, seconds = stratum[starts], seconds[starts]
+        stratum, seconds = stratum[starts], ages[age[starts]]
         for index, label in enumerate(labels):
             first, stop = np.searchsorted(stratum, (index, index + 1))
             start = first + np.count_nonzero(seconds[first:stop] < 0)
