@@ -22,8 +22,9 @@ MOST_ROOM = 1 << 23
 
 
 def distinct_texts(rows: Rows, column: str) -> list[str]:
-    """Return the distinct texts of a column, sorted."""
-    return rows.lazy().select(pl.col(column).unique()).collect(engine="streaming")[column].drop_nulls().sort().to_list()
+    """Return the distinct values of a column as texts, sorted."""
+    values = rows.lazy().select(pl.col(column).unique()).collect(engine="streaming")[column]
+    return values.cast(pl.String).drop_nulls().sort().to_list()
 
 
 def text_codes(column: str, names: Sequence[str]) -> pl.Expr:

@@ -106,9 +106,7 @@ class Units:
 
 
 def _count_by_unit(unit: np.ndarray, age: np.ndarray, count: np.ndarray, shape: tuple[int, int]) -> csr_array:
-    counts = csr_array((count.astype(float), (unit, age)), shape)
-    counts.sum_duplicates()
-    return counts
+    return csr_array((count.astype(float), (unit, age)), shape)  # sums duplicates
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import polars as pl
 from ttf.engine.counts import count_rows, distinct_texts, text_codes
 from ttf.records.clusters import level_names
 from ttf.records.jobs import Frame
-from ttf.stats.basics.order import number_rows
+from ttf.stats.basics.order import example_rows, number_rows
 from ttf.stats.clustered import FEWEST, Clusters, too_few_reason
 from ttf.stats.durations.strata import ALL
 from ttf.stats.lifetimes.frailty import Ages, Fit, Units, age_bin, fit_frailty, fit_pooled
@@ -68,28 +68,28 @@ def _iterate_strata(durations: pl.LazyFrame, strata: Sequence[str], events: Mapp
     Groups of different clusters are distinct; both are numbered from 0. Durations are counted once, by all strata,
     cluster, group, age and event.
     """
-    columns = [name for name in strata if name != ALL]
-    durations = durations.with_columns(pl.col(name).cast(pl.String) for name in columns)
-    labels_by_column = {name: distinct_texts(durations, name) for name in columns}
+    labels_by_column = {name: distinct_texts(durations, name) for name in strata if name != ALL}
     strata_codes = {f"stratum {name}": text_codes(name, names) for name, names in labels_by_column.items()}
-    seconds, age = pl.col("duration_s"), age_bin(pl.col("duration_s"))
     events_by_column = {f"event {name}": is_event for name, is_event in events.items()}
-    event_seconds = {f"seconds {name}": seconds.filter(is_event).sum() for name, is_event in events.items()}
-    sums = {"n": pl.len(), "seconds": seconds.sum()} | event_seconds
-    sums |= {name: is_event.sum() for name, is_event in events_by_column.items()}
-    by_age = durations.group_by(**strata_codes, age=age).agg(**sums).collect(engine="streaming")
-    keys = {"cluster": pl.col("cluster"), "group": pl.col("group"), "age": age}
-    distinct_rows = count_rows(durations, **strata_codes, **keys, **events_by_column)
+    keys = {"cluster": pl.col("cluster"), "group": pl.col("group"), "age": age_bin(pl.col("duration_s"))}
+    rows = durations.select(**strata_codes, **keys, **events_by_column, seconds="duration_s").collect(
+        engine="streaming"
+    )
+    event_seconds = {f"seconds {name}": pl.col("seconds").filter(pl.col(f"event {name}")).sum() for name in events}
+    sums = {"n": pl.len(), "seconds": pl.col("seconds").sum()} | event_seconds
+    sums |= {name: pl.col(name).sum() for name in events_by_column}
+    by_age = rows.group_by(*strata_codes, "age").agg(**sums)
+    distinct_rows = count_rows(rows, **{name: pl.col(name) for name in rows.columns if name != "seconds"})
+    group = number_rows(*(distinct_rows[name].to_numpy() for name in ("cluster", "group")))
+    distinct_rows = distinct_rows.with_columns(group=group)
     distinct_rows = pl.DataFrame([column.shrink_dtype() for column in distinct_rows])
     for stratum_by in strata:
-        ages = _split_by_stratum(by_age, stratum_by)
+        column = pl.selectors.by_name(f"stratum {stratum_by}", require_all=False)
+        ages = _split_by_stratum(by_age.group_by(column, "age").sum(), stratum_by)
         for index, rows in _split_by_stratum(distinct_rows, stratum_by).items():
-            codes = [rows[name].to_numpy().astype(np.int64) for name in ("cluster", "group")]
-            group = number_rows(*codes)
-            cluster = np.zeros(int(group.max(initial=-1)) + 1, np.int64)
-            cluster[group] = number_rows(codes[0])
-            age_columns = ages[index].group_by("age").sum().to_dict()
-            age_sums = {name: column.to_numpy() for name, column in age_columns.items()}
+            group = number_rows(rows["group"].to_numpy())
+            cluster = number_rows(rows["cluster"].to_numpy()[example_rows(group)])
+            age_sums = {name: column.to_numpy() for name, column in ages[index].to_dict().items()}
             bins, n_durations = (rows[name].to_numpy() for name in ("age", "n"))
             for name in events:
                 names = ("age", "n", "seconds", f"event {name}", f"seconds {name}")
