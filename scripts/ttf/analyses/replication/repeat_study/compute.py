@@ -311,17 +311,19 @@ def _mean_rows(jobs: Frame, runtime_by_group: pl.DataFrame, mttf: pl.DataFrame, 
     gpu_types = distinct_texts(jobs, "gpu_type")
     succeeded = jobs.filter((pl.col("outcome") == "success") & (pl.col("runtime_s") >= 0))
     run_times = count_rows(succeeded, type=text_codes("gpu_type", gpu_types), time=pl.col("runtime_s"))
+    times_by_type = {
+        name: ValueCounts.from_frame(run_times.filter(type=index), "time") for index, name in enumerate(gpu_types)
+    }
+    clustered = clustered_medians(succeeded, "gpu_type", "runtime_s", times_by_type)
+    clustered_by_type = clustered.rows_by_key("gpu_type", named=True, unique=True)
     rows = []
     for outcome, study_set in STUDY_SETS.items():
         for mean in group_means.filter(outcome_set=study_set).iter_rows(named=True):
             row = {"question": "mean_run_time", "outcome": outcome, "feature": "gpu_type", "value": mean["value"]}
             row |= {"study_estimate": mean["runtime_mean_s"], "study_n": mean["jobs"]}
             if outcome == "success":
-                type_times = ValueCounts.from_frame(
-                    run_times.filter(pl.col("type") == gpu_types.index(mean["value"])), "time"
-                )
-                clustered = clustered_medians(succeeded, "gpu_type", "runtime_s", {mean["value"]: type_times})
-                rows.append(row | _median_cells(type_times, mean, units, next(clustered.iter_rows(named=True), None)))
+                cells = clustered_by_type.get(mean["value"])
+                rows.append(row | _median_cells(times_by_type[mean["value"]], mean, units, cells))
             else:
                 rows.append(row | _mttf_cells(mttf, mean, units))
     return rows
