@@ -162,11 +162,11 @@ def _mean_wait_interval(waits: pl.DataFrame) -> dict:
     cells = {"longest": longest}
     if n < FEWEST_WAITS and longest >= SHARE_OF_THREE:
         return cells | {"reason": f"three of {n} waits hold {longest:.0%} of the time waited: no interval of the ETTR"}
-    separate_waits = add_levels(waits.select("wait").with_row_index("restart"), {"wait": ["restart"]})
     sums = pl.col("wait").sum(), pl.len(), pl.len()
     mean = clustered_ratios(waits, [], *sums, CONFIDENCE, by_influence=True)
     if not (mean["clusters"] >= FEWEST_CLUSTERS).any():
-        mean = clustered_ratios(separate_waits, [], *sums, CONFIDENCE, by_influence=True)
+        waits = add_levels(waits.select("wait").with_row_index("restart"), {"wait": ["restart"]})
+        mean = clustered_ratios(waits, [], *sums, CONFIDENCE, by_influence=True)
     low, high = (mean[f"ci_{bound}_clustered"].item() for bound in ("low", "high"))
     return cells | ({"reason": ONE_WAIT} if low is None else {"low": low, "high": high})
 
