@@ -61,6 +61,15 @@ def no_interval_reason(n_effective: float, cluster_by: str) -> str:
     return too_few_reason(n_effective, cluster_by) if n_effective < FEWEST else f"{NO_SPREAD}: no clustered interval"
 
 
+def _sum_rows(index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+    """Sum the rows of values (rows, ...) with each index from 0 up to `size`."""
+    if values.ndim == 1:
+        return np.bincount(index, values, size)
+    columns = values.shape[1]
+    cells = index[:, None] * columns + np.arange(columns)
+    return np.bincount(cells.ravel(), values.ravel(), size * columns).reshape(size, columns)
+
+
 @dataclass(frozen=True)
 class _Groups:
     """Groups of rows in order of stratum and key: the group of each row, the stratum and key of each group."""
@@ -77,7 +86,7 @@ class _Groups:
 
     def sum(self, values: np.ndarray) -> np.ndarray:
         """Sum a value of each row by group."""
-        return np.bincount(self.group, weights=values, minlength=self.stratum.size)
+        return _sum_rows(self.group, values, self.stratum.size)
 
 
 @dataclass(frozen=True)
@@ -219,7 +228,8 @@ class Clusters:
 
         Parameters
         ----------
-        influence, leverage: part of the estimate that a row makes, and its share of the denominator; both add up
+        influence, leverage: part of the estimate that a row makes, and its share of the denominator; both add up. Of
+            one stratum there may be several estimates: arrays (rows, estimates) and (rows, 1).
         by_influence: bool
             Whether a few influences may dominate the estimate. Then the degrees of freedom of the clusters are (sum
             i^2)^2 / sum i^4, Kish's number of the squared influences; NaN below FEWEST_DEGREES.
@@ -227,7 +237,7 @@ class Clusters:
         groups = self.cluster_groups
         squares = jackknife_influences(groups.sum(influence * self.blocks), groups.sum(leverage * self.blocks)) ** 2
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            variance = np.bincount(groups.stratum, squares, self.strata)
+            variance = _sum_rows(groups.stratum, squares, self.strata)
             degrees = self.effective - 1
             if by_influence:
                 degrees = variance**2 / np.bincount(groups.stratum, squares**2, self.strata)
@@ -260,7 +270,7 @@ class Clusters:
 
         def sum_by_stratum(stratum: np.ndarray, products: np.ndarray) -> np.ndarray:
             # Of no products, such as where no two blocks are neighbours, the sums would be whole numbers.
-            return np.bincount(stratum, products, self.strata).astype(float)
+            return _sum_rows(stratum, products, self.strata).astype(float)
 
         # Products within clusters are subtracted.
         same_block = sum_by_stratum(blocks.stratum, block_influence**2)
@@ -269,7 +279,7 @@ class Clusters:
         next_block = sum_by_stratum(blocks.stratum[:-1][is_next], neighbours[is_next])
         next_block -= sum_by_stratum(self.stratum_index[earlier], row_influence[earlier] * row_influence[later])
         # The blocks of one row are neighbours of each other.
-        next_block -= np.bincount(self.stratum_index, row_influence**2 * (self.blocks - 1), self.strata)
+        next_block -= sum_by_stratum(self.stratum_index, row_influence**2 * (self.blocks - 1))
         has_shared = self.counts_blocks & (same_block > 0)
         n_blocks = np.where(has_shared, n_blocks, FEWEST_BLOCKS)
         long_run = _long_run_factor(n_blocks, next_block, np.where(has_shared, same_block, 1))

@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ttf.stats.basics.order import distinct_rows, distinct_values, example_rows, number_rows, run_starts
+from ttf.stats.basics.order import distinct_rows, example_rows, number_rows, run_starts
 from ttf.stats.clustered import UNCLUSTERED, Clusters, name_levels, no_interval_reason
 
 # A sum of squares below this share of its terms is a rounding error.
@@ -171,19 +171,7 @@ class Influences:
         """Return the indices of the ages at which the variance between weeks is computed; none without weeks."""
         if not self.durations.cells.counts_blocks[0]:
             return np.zeros(0, np.int64)
-        return distinct_values(
-            np.searchsorted(self.events, np.linspace(min(1, self.events[-1]), self.events[-1], GRID))
-        )
-
-    @cached_property
-    def grid_cells(self) -> Clusters:
-        """Return the cells once for each age of the grid; the ages are the strata."""
-        cells, ages = self.durations.cells, self.grid.size
-        stratum = np.repeat(np.arange(ages), cells.members.size)
-        members, cluster, block = (
-            np.tile(np.asarray(column), ages) for column in (cells.members, cells.cluster, cells.block)
-        )
-        return Clusters(stratum, members, ages, cluster, block)
+        return np.unique(np.searchsorted(self.events, np.linspace(min(1, self.events[-1]), self.events[-1], GRID)))
 
     @cached_property
     def _grid_index(self) -> np.ndarray:
@@ -262,10 +250,10 @@ class InfluenceSums:
             if subtracted is None
             else self.by_cell - np.broadcast_to(factor, influences.size)[grid] * subtracted.by_cell
         )
-        cells = influences.grid_cells
-        spread = cells.spread(by_cell.T.ravel(), cells.share(cells.members))
+        cells = influences.durations.cells
+        spread = cells.spread(by_cell, cells.share(cells.members)[:, None])
         with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = spread.half_width(0.95) / half_width[grid]
+            ratio = spread.half_width(0.95)[0] / half_width[grid]
         return half_width * np.interp(influences.events, influences.events[grid], np.nan_to_num(ratio, nan=1, posinf=1))
 
 
