@@ -58,38 +58,6 @@ def count_rows(rows: Rows, **columns: pl.Expr) -> pl.DataFrame:
     return runs.select(**unpacked, n=pl.col("len").cast(pl.Int64))
 
 
-def sum_by_keys(rows: Rows, keys: Sequence[str], **sums: pl.Expr) -> pl.DataFrame:
-    """Return sums over the rows with equal keys, sorted by these, blank last: columns *keys and *sums.
-
-    Without keys it is one row. Keys that are whole numbers or texts are grouped as one number: nine sums over 1.3
-    million rows in 180,000 groups take 0.5 s, against 0.9 s.
-    """
-    lazy = rows.lazy()
-    schema = lazy.collect_schema()
-    texts = {name: distinct_texts(lazy, name) for name in keys if schema[name] == pl.String}
-    numbers = [name for name in keys if schema[name].is_integer()]
-    bounds = lazy.select(pl.col(numbers).min().name.prefix("low_"), pl.col(numbers).max().name.prefix("high_"))
-    limits = bounds.collect(engine="streaming").fill_null(0).row(0, named=True) if numbers else {}
-    low = dict.fromkeys(texts, 0) | {name: limits[f"low_{name}"] for name in numbers}
-    # The highest index of each key stands for blank.
-    width = {name: len(values) + 1 for name, values in texts.items()}
-    width |= {name: limits[f"high_{name}"] - low[name] + 2 for name in numbers}
-    if not 0 < len(keys) == len(width) or prod(width.values()) >= INT64_LIMIT:
-        grouped = lazy.group_by(keys).agg(**sums).sort(keys, nulls_last=True) if keys else lazy.select(**sums)
-        return grouped.collect(engine="streaming")
-    packed, unpacked, unit = pl.lit(0, pl.Int64), {}, 1
-    for name in reversed(keys):
-        index = pl.col(name).cast(pl.Enum(texts[name])).to_physical() if name in texts else pl.col(name)
-        packed += (index.cast(pl.Int64) - low[name]).fill_null(width[name] - 1) * unit
-        index = pl.col("packed") // unit % width[name]
-        index = pl.when(index < width[name] - 1).then(index)
-        value = pl.lit(pl.Series(texts[name], dtype=pl.String)).gather(index) if name in texts else index + low[name]
-        unpacked[name] = value.cast(schema[name])
-        unit *= width[name]
-    totals = lazy.group_by(packed=packed).agg(**sums).collect(engine="streaming").sort("packed")
-    return totals.with_columns(**unpacked).select(*keys, *sums)
-
-
 @dataclass(frozen=True)
 class ValueCounts:
     """Numbers in ascending order, and the count of each; a number may occur several times."""

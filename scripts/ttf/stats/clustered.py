@@ -24,7 +24,7 @@ import polars as pl
 from scipy.special import expit, logit, stdtr, stdtrit
 
 from ttf.engine.columns import FEWEST_BLOCKS, FEWEST_CLUSTERS
-from ttf.engine.counts import Rows, ValueCounts, sum_by_keys
+from ttf.engine.counts import Rows, ValueCounts
 from ttf.records.clusters import CLUSTER_COLUMNS, level_names
 from ttf.stats.basics.order import example_rows, number_rows, sort_order
 from ttf.stats.shares import ENDED
@@ -446,9 +446,7 @@ def sum_by_cluster(
     if divided and single.height:
         split_rows = lazy.join(single.lazy(), on=keys, how="semi", nulls_equal=True) if keys else lazy
         unsplit = totals.join(single, on=keys, how="anti", nulls_equal=True) if keys else totals.clear()
-        # These are mostly few rows, so further passes to pack the keys would cost more than they save.
-        split = _sum_by_level(split_rows, keys, "group", (group_by, block_by), sums, is_packed=False)
-        totals = pl.concat([unsplit, split])
+        totals = pl.concat([unsplit, _sum_by_level(split_rows, keys, "group", (group_by, block_by), sums)])
     levels = (pl.col(name).cast(pl.Int64) for name in LEVELS[2:])
     order = totals.select(number.fill_null(number.max() + 1).fill_null(0) for number in levels).get_columns()
     if keys:
@@ -467,16 +465,12 @@ def _sum_by_level(
     level: str,
     level_words: tuple[str | None, str | None],
     sums: dict[str, pl.Expr],
-    is_packed: bool = True,
 ) -> pl.DataFrame:
     """Return sums by keys, cluster (the column `level`) and block, with LEVELS. level_words: cluster_by, block_by."""
     has_blocks = "block" in rows.collect_schema() and level_words[1] is not None
     block = pl.col("block") if has_blocks else pl.lit(None, CLUSTER_COLUMNS["block"])
-    rows, all_keys = rows.with_columns(cluster=pl.col(level), block=block), [*keys, "cluster", "block"]
-    if is_packed:
-        totals = sum_by_keys(rows, all_keys, **sums)
-    else:
-        totals = rows.group_by(all_keys).agg(**sums).collect(engine="streaming")
+    groups = rows.with_columns(cluster=pl.col(level), block=block).group_by(*keys, "cluster", "block")
+    totals = groups.agg(**sums).collect(engine="streaming")
     name_columns = (pl.lit(name, pl.String).alias(column) for column, name in zip(LEVELS[:2], level_words, strict=True))
     return totals.select(*keys, *name_columns, *LEVELS[2:], *sums)
 

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from ttf.engine.counts import Rows, sum_by_keys, text_codes
+from ttf.engine.counts import Rows, text_codes
 from ttf.records.clusters import first_block, level_names
 from ttf.records.jobs import Frame
 from ttf.stats.basics.order import distinct_rows, example_rows, number_rows, run_starts
@@ -84,14 +84,16 @@ def sum_by_stratum(durations: Rows, stratum_by: str, /, **sums: pl.Expr) -> pl.D
     with null there belong to no stratum. A lazy frame stays lazy; only the sums are held. Raises ValueError for a
     missing column or a negative duration_s.
     """
-    rows, keys = durations.lazy(), list[str]()
-    if stratum_by != ALL:
+    rows, sums = durations.lazy(), sums | {"shortest_s": pl.col("duration_s").min()}
+    if stratum_by == ALL:
+        totals = rows.select(stratum=pl.lit(ALL), **sums)
+    else:
         _check_column(rows, stratum_by)
-        rows, keys = rows.drop_nulls(stratum_by).with_columns(stratum=stratum_by), ["stratum"]
-    totals = sum_by_keys(rows, keys, **sums, shortest_s=pl.col("duration_s").min())
-    if (totals["shortest_s"] < 0).any():
+        totals = rows.drop_nulls(stratum_by).group_by(stratum=stratum_by).agg(**sums).sort("stratum")
+    frame = totals.collect(engine="streaming")
+    if (frame["shortest_s"] < 0).any():
         raise ValueError(NEGATIVE)
-    return totals.select("stratum" if keys else pl.lit(ALL).alias("stratum"), *sums)
+    return frame.drop("shortest_s")
 
 
 def _check_column(rows: pl.LazyFrame, stratum_by: str) -> None:
@@ -104,10 +106,10 @@ def sum_equal_durations(durations: Rows, strata: Sequence[str], *group_columns: 
 
     Sums over these add up to sums over all, so the durations are read once for all stratifications.
     """
-    schema = durations.lazy().collect_schema()
+    rows, sums = durations.lazy(), sums | {"duration_s": pl.col("duration_s").min()}
     # `sum_by_stratum` reports a stratification without a column.
-    keys = [*(name for name in strata if name in schema), *group_columns]
-    return sum_by_keys(durations, keys, **sums, duration_s=pl.col("duration_s").min())
+    keys = [*(name for name in strata if name in rows.collect_schema()), *group_columns]
+    return (rows.group_by(keys).agg(**sums) if keys else rows.select(**sums)).collect(engine="streaming")
 
 
 # A duration that ended no later than its entry was never at risk.
