@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from ttf.analyses.factors.estimate_hazards import CUMULATIVE_INCIDENCE, INCIDENCE_AT
+from ttf.engine.counts import count_rows, text_codes
 from ttf.records.jobs import Frame, choose_text
 from ttf.stats.clustered import append_reason
 from ttf.stats.durations.clustered_durations import describe_clusters
@@ -149,13 +150,7 @@ def incidence_at(
 
 def _unrecorded_ends(durations: pl.LazyFrame, events: Sequence[str]) -> list[AgeCounts]:
     """Count, for each event, the durations that it ended at an unrecorded time, by their maximum."""
-    counts = (
-        durations.filter(pl.col("duration_s").is_null() & pl.col("event").is_in(events))
-        .drop_nulls("duration_max_s")
-        .group_by("event", max_s=pl.col("duration_max_s").clip(lower_bound=0))
-        .agg(durations=pl.len().cast(pl.Int64))
-        .collect(engine="streaming")
-        .sort("event", "max_s")
-    )
-    event_counts = (counts.filter(event=event) for event in events)
-    return [(rows["max_s"].to_numpy(), rows["durations"].to_numpy()) for rows in event_counts]
+    columns = {"code": text_codes("event", events), "max_s": pl.col("duration_max_s").clip(lower_bound=0)}
+    counts = count_rows(durations.filter(pl.col("duration_s").is_null()), **columns)
+    event_counts = (counts.filter(code=code) for code in range(len(events)))
+    return [(rows["max_s"].to_numpy(), rows["n"].to_numpy()) for rows in event_counts]
