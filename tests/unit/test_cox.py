@@ -65,23 +65,26 @@ def test_estimates_are_those_of_statsmodels(is_continuous, longest):
     assert refit.coefficients == pytest.approx(cox_fit.coefficients, rel=1e-12)
 
 
-def test_weighted_rows_and_event_blocks_give_the_same_fit(monkeypatch):
+def test_groups_of_equal_covariates_and_event_blocks_give_the_same_fit(monkeypatch):
     seconds, failed, amount, type_ = simulated(longest=60)
     columns = [amount.astype(float), type_ == 1]
     cox_fit = fit(durations := RiskSets(seconds, failed, columns))
-    rows, number = np.unique(np.column_stack([seconds, failed, amount, type_ == 1]), axis=0, return_counts=True)
+    rows, group, number = np.unique(
+        np.column_stack([amount, type_ == 1]), axis=0, return_inverse=True, return_counts=True
+    )
+    row_columns = [rows[:, 0].astype(float), rows[:, 1] == 1]
     assert rows.shape[0] < seconds.size / 2
     monkeypatch.setattr(cox, "EVENTS_PER_BLOCK", 7)
-    weighted = RiskSets(rows[:, 0], rows[:, 1] == 1, [rows[:, 2].astype(float), rows[:, 3] == 1], number)
-    refit = fit(weighted)
+    grouped = RiskSets(seconds, failed, row_columns, group.ravel())
+    refit = fit(grouped)
     assert refit.coefficients == pytest.approx(cox_fit.coefficients, rel=1e-12)
     assert refit.covariance == pytest.approx(cox_fit.covariance, rel=1e-12)
     groups = [[0], [0, 1]]
-    assert proportionality_statistics(weighted, refit, groups) == pytest.approx(
+    assert proportionality_statistics(grouped, refit, groups) == pytest.approx(
         proportionality_statistics(durations, cox_fit, groups), rel=1e-9
     )
     columns.append(columns[0] + columns[1])
-    row_columns = [rows[:, 2].astype(float), rows[:, 3] == 1, (rows[:, 2] + rows[:, 3]).astype(float)]
+    row_columns.append(row_columns[0] + row_columns[1])
     assert independent_columns(row_columns, number) == independent_columns(columns) == [0, 1]
 
 

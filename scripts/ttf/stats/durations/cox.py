@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ttf.stats.basics.order import distinct_values, example_rows, number_rows, run_starts, sort_rows
+from ttf.stats.basics.order import distinct_rows, distinct_values, example_rows, number_rows, run_starts
 
 MOST_STEPS = 30
 MOST_HALVINGS = 12
@@ -46,8 +46,8 @@ class RiskSets:
     """Durations by age and by group of equal covariates, with the risk set at each age of events.
 
     seconds: int array (n,), durations in any order. failed: bool array (n,), whether the event ended the duration.
-    columns: covariates, each a numeric or bool array (n,). counts: int array (n,), number of equal durations in each
-    row; default 1. group: int array (n,), the index in `columns` of each row's covariates; default: the row itself.
+    columns: covariates, each a numeric or bool array (n,). group: int array (n,), the index in `columns` of each row's
+    covariates; default: the row itself.
     Raises NoFit if there is no event.
 
     Durations of one group share a hazard, so sums over durations are sums over groups. `columns` has a value per group.
@@ -61,31 +61,22 @@ class RiskSets:
         seconds: np.ndarray,
         failed: np.ndarray,
         columns: list[np.ndarray],
-        counts: np.ndarray | None = None,
         group: np.ndarray | None = None,
     ) -> None:
         if not failed.any():
             raise NoFit("no events: every duration is censored")
-        counts = np.ones(seconds.size, np.int64) if counts is None else counts
         column_group, self.columns = _group_by_columns(columns)
         group = column_group if group is None else column_group[group]
         self.n_groups = int(group.max()) + 1
         self.ages = ages = distinct_values(seconds[failed])
         ages_seen = np.searchsorted(ages, seconds, side="right")
-        self.ages_seen, self.row_group, self.row_counts = self._count_rows(ages_seen, group, counts)
+        (self.ages_seen, self.row_group), self.row_counts = distinct_rows(ages_seen, group)
         self.first_at_risk = np.searchsorted(self.ages_seen, np.arange(1, ages.size + 1))
         # The last event age that a failed duration sees is its own.
-        events = ages_seen[failed] - 1, group[failed], counts[failed]
-        self.event_age, self.event_group, self.failures = self._count_rows(*events)
+        (self.event_age, self.event_group), self.failures = distinct_rows(ages_seen[failed] - 1, group[failed])
         self.first_event = run_starts(self.event_age)
         self.ties = np.add.reduceat(self.failures, self.first_event)
         self.rank = (np.cumsum(self.ties) - (self.ties + 1) / 2) / max(int(self.ties.sum()) - 1, 1) - 0.5
-
-    def _count_rows(self, age: np.ndarray, group: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return age, group and number of durations for each age and group that occurs, in order."""
-        key, counts = sort_rows(age * self.n_groups + group, counts)
-        starts = run_starts(key)
-        return *np.divmod(key[starts], self.n_groups), np.add.reduceat(counts, starts)
 
     def sum_over_risk_sets(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return, by age, the sums of a value per group over the risk set and over the events."""
@@ -251,7 +242,7 @@ def proportionality_statistics(risk_sets: RiskSets, estimate: Fit, groups: list[
 def independent_columns(columns: list[np.ndarray], counts: np.ndarray | None = None) -> list[int]:
     """Return the indices of columns that are no linear combination of a constant and the columns before them.
 
-    counts: as of `RiskSets`.
+    counts: int array (n,), number of equal rows; default 1.
     """
     size = len(columns)
     if not size:
