@@ -64,24 +64,25 @@ def _column_statistics(table: pl.LazyFrame, schema: TableSchema) -> Iterator[dic
 
 def _number_statistics(table: pl.LazyFrame, column: Column, height: int) -> dict:
     number = pl.col(column.as_)
-    # The sum of a long column of large values may exceed 64 bits.
-    sums = {"n": number.count(), "total": number.cast(pl.Int128).sum(), "low": number.min(), "high": number.max()}
-    n, total, low, high = table.select(**sums).collect(engine="streaming").row(0)
-    if not n:
+    low, high = table.select(low=number.min(), high=number.max()).collect(engine="streaming").row(0)
+    if low is None:
         return {"blank": height, "distinct": 0, "reason": ALL_BLANK}
     values = count_values(table, column.as_, low, high)
     return {
-        "blank": height - n,
+        "blank": height - values.size,
         "distinct": values.values.size,
         "minimum": low,
         **{
-            name: values.at((quarter * n + 3) // 4 - 1)
+            name: values.at((quarter * values.size + 3) // 4 - 1)
             for quarter, name in ((1, "first_quartile"), (2, "middle"), (3, "third_quartile"))
         },
         "maximum": high,
-        "mean": total / n,
+        "mean": values.mean(),
         "reason": REASON_NUMBER,
     }
+
+
+_LENGTH = pl.col("value").str.len_chars()
 
 
 @dataclass(frozen=True)
@@ -95,15 +96,15 @@ class _TextCounts:
 
 
 def _text_statistics(table: pl.LazyFrame, column: Column, is_unique: bool, height: int) -> dict:
-    texts = table.select(value=column.as_).drop_nulls()
-    first_texts = texts.head(SAMPLE_ROWS).collect(engine="streaming")["value"]
+    texts = table.select(value=column.as_)
+    first_texts = texts.drop_nulls().head(SAMPLE_ROWS).collect(engine="streaming")["value"]
     if not first_texts.len():
         return {"blank": height, "distinct": 0, "reason": ALL_BLANK}
     if is_unique:
-        summary = _summarise_unique(texts, height)
+        summary = _summarise_unique(texts, first_texts, height)
     else:
         is_diverse = first_texts.n_unique() * DIVERSE_ROWS > first_texts.len()
-        summary = _summarise_by_hash(texts) if is_diverse else _summarise_texts(texts)
+        summary = _summarise_by_hash(texts.drop_nulls(), first_texts) if is_diverse else _summarise_texts(texts)
     # Sorting by rows and text gives one order, whatever the order of counting.
     most_common = summary.common.sort(["rows", "value"], descending=[True, False]).head(MAX_VALUES)
     return {
@@ -115,38 +116,50 @@ def _text_statistics(table: pl.LazyFrame, column: Column, is_unique: bool, heigh
     }
 
 
-def _summarise_unique(texts: pl.LazyFrame, rows: int) -> _TextCounts:
-    first_texts = texts.select(pl.col("value").bottom_k(MAX_VALUES)).collect(engine="streaming")
-    return _TextCounts(rows, rows, _max_length(texts), first_texts.with_columns(rows=pl.lit(1, dtype=pl.Int64)))
+def _smallest_texts(texts: pl.LazyFrame, first_texts: pl.Series, n: int) -> pl.LazyFrame:
+    """Return the n smallest texts. first_texts: the texts of some rows, which exclude most others unread."""
+    bound = first_texts.bottom_k(n).max()
+    return texts.filter(pl.col("value") <= bound).select(pl.col("value").bottom_k(n))
+
+
+def _summarise_unique(texts: pl.LazyFrame, first_texts: pl.Series, rows: int) -> _TextCounts:
+    common = _smallest_texts(texts, first_texts, MAX_VALUES).with_columns(rows=pl.lit(1, pl.Int64))
+    longest = texts.select(_LENGTH.max()).collect(engine="streaming").item()
+    return _TextCounts(rows, rows, longest, common.collect(engine="streaming"))
 
 
 def _summarise_texts(texts: pl.LazyFrame) -> _TextCounts:
-    counts = texts.group_by("value").agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
-    return _TextCounts(int(counts["rows"].sum()), counts.height, _max_length(counts.lazy()), _most_common(counts))
+    counts = texts.group_by("value").agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming").drop_nulls()
+    longest: int = counts.select(_LENGTH.max()).item()
+    return _TextCounts(int(counts["rows"].sum()), counts.height, longest, _most_common(counts))
 
 
-def _summarise_by_hash(texts: pl.LazyFrame) -> _TextCounts:
+def _summarise_by_hash(texts: pl.LazyFrame, first_texts: pl.Series) -> _TextCounts:
     """Count many different texts without holding them all at once."""
     hashed = pl.col("value").hash().alias("hash")
-    counts = texts.group_by(hashed).agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming")
+    rows = texts.select(hashed, length=_LENGTH).collect(engine="streaming")
+    # A million different hashes: 0.05 s, against 0.4 s by a grouping.
+    runs = rows["hash"].sort().rle().struct.unnest()
+    counts = runs.select(hash="value", rows=pl.col("len").cast(pl.Int64))
     common = _most_common(counts)
     min_rows: int = common.select(pl.col("rows").min()).item()
-    above, tied = common.filter(pl.col("rows") > min_rows), common.filter(pl.col("rows") == min_rows)
-    # Any number of texts may tie for the last place: keep the first of them in the order of their text.
-    candidates = texts if tied.height == counts.height else texts.filter(hashed.is_in(tied["hash"].implode()))
-    above_texts = texts.filter(hashed.is_in(above["hash"].implode()))
-    named_texts = pl.concat([above_texts, candidates.select(pl.col("value").bottom_k(MAX_VALUES * min_rows))]).unique()
-    common_texts = named_texts.with_columns(hashed).collect(engine="streaming").join(common, on="hash")
-    return _TextCounts(int(counts["rows"].sum()), counts.height, _max_length(texts), common_texts)
+    if counts["rows"].min() == counts["rows"].max():
+        named_texts = _smallest_texts(texts, first_texts, MAX_VALUES * min_rows)
+    else:
+        # Any number of texts may tie for the last place: keep the first of them in the order of their text.
+        above_texts, tied_texts = (
+            texts.filter(hashed.is_in(common.filter(condition)["hash"].implode()))
+            for condition in (pl.col("rows") > min_rows, pl.col("rows") == min_rows)
+        )
+        named_texts = pl.concat([above_texts, tied_texts.select(pl.col("value").bottom_k(MAX_VALUES * min_rows))])
+    common_texts = named_texts.unique().with_columns(hashed).collect(engine="streaming").join(common, on="hash")
+    longest: int = rows.select(pl.col("length").max()).item()
+    return _TextCounts(rows.height, counts.height, longest, common_texts)
 
 
 def _most_common(counts: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of the MAX_VALUES most common values, with all ties for the last place."""
     return counts.filter(pl.col("rows") >= pl.col("rows").top_k(MAX_VALUES).min())
-
-
-def _max_length(texts: pl.LazyFrame) -> int:
-    return texts.select(pl.col("value").str.len_chars().max()).collect(engine="streaming").item()
 
 
 def _format_values(values: list[tuple[str, int]], n_texts: int) -> str:
