@@ -14,8 +14,7 @@ def keep_freed_memory() -> None:
     Without a threshold Polars also reuses blocks above 8 MB, such as a column of a million numbers.
     A user's own setting for the allocator of Polars (jemalloc) is not changed.
     """
-    options = "narenas:2,dirty_decay_ms:3000,muzzy_decay_ms:-1,oversize_threshold:0"
-    os.environ.setdefault("_RJEM_MALLOC_CONF", options)
+    os.environ.setdefault("_RJEM_MALLOC_CONF", "narenas:2,dirty_decay_ms:3000,muzzy_decay_ms:-1,oversize_threshold:0")
     keep_freed_arrays()
 
 

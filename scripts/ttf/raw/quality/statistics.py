@@ -124,14 +124,14 @@ def _smallest_texts(texts: pl.LazyFrame, first_texts: pl.Series, n: int) -> pl.L
 
 def _summarise_unique(texts: pl.LazyFrame, first_texts: pl.Series, rows: int) -> _TextCounts:
     common = _smallest_texts(texts, first_texts, MAX_VALUES).with_columns(rows=pl.lit(1, pl.Int64))
-    longest = texts.select(_LENGTH.max()).collect(engine="streaming").item()
-    return _TextCounts(rows, rows, longest, common.collect(engine="streaming"))
+    longest = texts.select(_LENGTH.max()).collect(engine="streaming")
+    return _TextCounts(rows, rows, longest.item(), common.collect(engine="streaming"))
 
 
 def _summarise_texts(texts: pl.LazyFrame) -> _TextCounts:
     counts = texts.group_by("value").agg(rows=pl.len().cast(pl.Int64)).collect(engine="streaming").drop_nulls()
-    longest: int = counts.select(_LENGTH.max()).item()
-    return _TextCounts(int(counts["rows"].sum()), counts.height, longest, _most_common(counts))
+    longest = counts.select(_LENGTH.max())
+    return _TextCounts(int(counts["rows"].sum()), counts.height, longest.item(), _most_common(counts))
 
 
 def _summarise_by_hash(texts: pl.LazyFrame, first_texts: pl.Series) -> _TextCounts:
@@ -153,8 +153,7 @@ def _summarise_by_hash(texts: pl.LazyFrame, first_texts: pl.Series) -> _TextCoun
         )
         named_texts = pl.concat([above_texts, tied_texts.select(pl.col("value").bottom_k(MAX_VALUES * min_rows))])
     common_texts = named_texts.unique().with_columns(hashed).collect(engine="streaming").join(common, on="hash")
-    longest: int = rows.select(pl.col("length").max()).item()
-    return _TextCounts(rows.height, counts.height, longest, common_texts)
+    return _TextCounts(rows.height, counts.height, rows.select(pl.col("length").max()).item(), common_texts)
 
 
 def _most_common(counts: pl.DataFrame) -> pl.DataFrame:
