@@ -12,7 +12,7 @@ from scipy.sparse import csc_array
 from ttf.analyses.factors.correlate import RUNTIME_BY_GROUP
 from ttf.engine.counts import Rows, count_rows, distinct_texts, text_codes
 from ttf.engine.exact_sums import doubled_ranks, group_sums, product
-from ttf.stats.basics.order import count_smaller, distinct_values, number_rows, run_starts
+from ttf.stats.basics.order import example_rows, number_rows, run_starts
 from ttf.stats.job_features import Feature, select_features
 
 Result = TypeVar("Result")
@@ -134,8 +134,9 @@ def iterate_samples(jobs: Rows, cutoffs: Sequence[int | None], cell: pl.Expr) ->
         if texts is None:
             values = value_counts["value"].unique().sort()
             value_counts = value_counts.with_columns(value=number_rows(value_counts["value"].to_numpy()))
-        cells = distinct_values(value_counts["cluster"].to_numpy())
-        value_counts = value_counts.with_columns(cluster=count_smaller(cells, value_counts["cluster"].to_numpy()))
+        cell_index = number_rows(value_counts["cluster"].to_numpy())
+        cells = value_counts["cluster"].to_numpy()[example_rows(cell_index)]
+        value_counts = value_counts.with_columns(cluster=cell_index.astype(np.int32))
         coded = CodedFeature.from_values(feature, values.alias(feature.column))
         kinds = value_counts.drop_in_place("kind")
         for outcome_set, (first, last) in OUTCOME_SETS.items():
