@@ -130,7 +130,7 @@ def _compact(values: np.ndarray) -> tuple[np.ndarray, int]:
         index = np.empty(values.size, np.int64)
         index[order] = np.cumsum(is_new) - 1
         return index, int(np.count_nonzero(is_new))
-    is_present, offset = np.zeros(width, bool), values - low
+    is_present, offset = np.zeros(width, bool), values.astype(np.int64) - low
     is_present[offset] = True
     distinct = np.flatnonzero(is_present)
     # Only the pages of values that occur are touched.
