@@ -128,7 +128,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mutants-", dir=ROOT.parent) as copy:  # beside ../shared
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv", "results"), dirs_exist_ok=True)
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", ".venv*", "results"), dirs_exist_ok=True)
         Path(copy, ".venv").symlink_to(ROOT / ".venv")
         os.chdir(copy)
         sys.path[:0] = [f"{copy}/scripts", f"{copy}/tests/support"]

@@ -9,7 +9,7 @@ from clock import ROOT, STUDY_PYTHON, Cost, machine, measure_cost, report
 from runs import remove_products
 
 # Folders of a checkout that are not part of the workflow.
-EXCLUDED = {".venv", ".venv-study", ".git", "results", "data", "logs", "benchmarks", ".snakemake", "tests", "bench"}
+EXCLUDED = {".venv*", ".git", "results", "data", "logs", "benchmarks", ".snakemake", "tests", "bench"}
 CHART = "scripts/ttf/analyses/time_to_failure/fit_mttf/charts.py"
 CHART_TEXT, CHANGED_TEXT = "TOOLTIPS = 50", "TOOLTIPS = 60"
 ONE_SAMPLE = ["sample"]
@@ -20,7 +20,7 @@ def compare(folder: Path) -> dict:
     folder.mkdir(parents=True, exist_ok=True)
     checkout = folder / "checkout"
     shutil.rmtree(checkout, ignore_errors=True)
-    shutil.copytree(ROOT, checkout, ignore=lambda _, names: EXCLUDED.intersection(names))
+    shutil.copytree(ROOT, checkout, ignore=shutil.ignore_patterns(*EXCLUDED))
     costs: dict[str, Cost] = {}
 
     def run(label: str, study: list[str], **settings: dict) -> None:

@@ -30,16 +30,16 @@ PRELOADED = (
     "snakemake.iocontainers",
     "snakemake.io",
     "polars",
+    "ttf.engine.storage.tables",
+    "ttf.records.inputs",
     "numpy",
     "scipy.special",
+    "ttf.stats.clustered",
     "scipy.stats",
     "altair",
     "yaml",
     "jinja2",
     "great_tables",
-    "ttf.records.inputs",
-    "ttf.engine.storage.tables",
-    "ttf.stats.clustered",
 )
 _MAX_REQUEST_BYTES = 1 << 17
 

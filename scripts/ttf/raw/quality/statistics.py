@@ -27,6 +27,7 @@ ALL_BLANK = "every row is blank"
 NO_ROWS = "no rows"
 REASON_TEXT = "a text has no minimum, quartiles, maximum and mean"
 REASON_NUMBER = "a number has no most common values and no length here"
+_LENGTH = pl.col("value").str.len_chars()
 
 
 def table_statistics(tables: Mapping[str, pl.LazyFrame], schemas: Mapping[str, TableSchema]) -> pl.DataFrame:
@@ -80,9 +81,6 @@ def _number_statistics(table: pl.LazyFrame, column: Column, height: int) -> dict
         "mean": values.mean(),
         "reason": REASON_NUMBER,
     }
-
-
-_LENGTH = pl.col("value").str.len_chars()
 
 
 @dataclass(frozen=True)
